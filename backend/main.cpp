@@ -49,7 +49,8 @@ std::vector<LinkWay> nccl_ways(const NcclArguments& arguments) {
                         [options](Transport& transport) { return nccl_links(options, transport); }});
     }
   if (ways.empty())
-    throw InputError({"--nccl-protocols"}, "names none that the algorithms have; allowed with them: Simple");
+    throw InputError({"--nccl-protocols"},
+                     "names no protocol of these algorithms; allowed with them: Simple");
   return ways;
 }
 #endif
@@ -76,19 +77,19 @@ void add_common(CLI::App& command, ScenarioArguments& arguments) {
                   "Write the record of the run (.json or .json.gz), for `rehearse validate` and Perfetto")
       ->check(file_name());
   command.add_flag("--check-replicas", arguments.check_replicas,
-                   "Compare what the ranks that hold the same layers learn, bit for bit");
+                   "Check that ranks with the same layers have bit-identical gradients and weights");
   command
       .add_option("--patience", arguments.patience_s, "Seconds without progress after which a rank gives up")
       ->check(CLI::Range(0.1, 86400.0));
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Rehearse's schedules on real machines: what `rehearse` predicts, carried out and measured."};
+  CLI::App app{"Runs Rehearse's schedules on real machines and measures what `rehearse` predicts."};
   app.set_version_flag("--version", "rehearse-run " REHEARSE_VERSION);
   app.require_subcommand(0, 1);
 
   RunArguments real;
-  CLI::App* run = app.add_subcommand("run", "Carry out a scenario by real ranks and measure it");
+  CLI::App* run = app.add_subcommand("run", "Run a scenario with real ranks and measure it");
   add_common(*run, real);
   run->add_option("--transport", real.transport, "auto, mpi, tcp or local")
       ->check(one_of({"auto", "mpi", "tcp", "local"}));
@@ -97,10 +98,10 @@ int run(int argc, char** argv) {
   std::string collectives;
   run->add_option(
          "--collectives", collectives,
-         "How collectives go: schedule, by its algorithms' own messages; library, MPI's or NCCL's; or auto")
+         "How collectives run: schedule (messages of its algorithms), library (MPI's or NCCL's), or auto")
       ->check(one_of({"auto", "schedule", "library"}));
   run->add_flag("--oversubscribe", real.oversubscribe,
-                "Let several ranks share a GPU (for arithmetic and order, not for speed)");
+                "Allow several ranks on one GPU (to check arithmetic and order, not speed)");
   run->add_flag("--kernels", real.kernels,
                 "Record the kernels that GPUs run under their ops as well, by CUPTI (with --trace)");
   run->add_flag("--nccl-choices", real.nccl_choices,
@@ -108,7 +109,7 @@ int run(int argc, char** argv) {
 
   ScenarioArguments emulation;
   CLI::App* emulate = app.add_subcommand(
-      "emulate", "The same across the scenario's network, built of namespaces on this machine (Linux)");
+      "emulate", "Like run, over the scenario's network, emulated with namespaces on this machine (Linux)");
   add_common(*emulate, emulation);
 
   HostCalibrateArguments measured;
@@ -120,26 +121,26 @@ int run(int argc, char** argv) {
   calibrate->add_option("--name", measured.common.name, "NAME (the host's)");
   calibrate
       ->add_option("--base", measured.common.base_device,
-                   "A preset or device file whose peaks, bandwidth and memory are kept")
+                   "Take peaks, bandwidth and memory from this preset or device file")
       ->check(shipped_or_file({"topologies/devices"}));
-  calibrate->add_option("--ranks", measured.ranks, "Ranks between which links are measured (2)")
+  calibrate->add_option("--ranks", measured.ranks, "Number of ranks between which links are measured (2)")
       ->check(CLI::Range(1, 1024));
   std::string ranks_are;
   calibrate
       ->add_option("--ranks-are", ranks_are,
-                   "nodes (containers or namespaces of their own) or devices of one node, instead of what "
-                   "their machines' names tell")
+                   "Count ranks as nodes (separate containers or namespaces) or as devices of one node, "
+                   "instead of by the names of their machines")
       ->check(one_of({"nodes", "devices"}));
   calibrate
       ->add_option("--link-gbps", measured.common.link_gbps,
-                   "The links' own rate: shares of it are written instead of bandwidths")
+                   "Nominal rate of the links: write shares of it instead of bandwidths")
       ->check(CLI::Range(1e-6, 1e6));
-  calibrate->add_option("--seconds", measured.common.most_s, "For all measurements together (150)")
+  calibrate->add_option("--seconds", measured.common.most_s, "Time limit of all measurements together (150)")
       ->check(CLI::Range(1.0, 86400.0));
   std::string calibrated = "cpu";
   calibrate
       ->add_option("--device", calibrated,
-                   "cpu (the default), or gpu: the first that is visible, and the links between GPUs by NCCL")
+                   "cpu (the default), or gpu: the first visible GPU, and links between GPUs by NCCL")
       ->check(one_of({"cpu", "gpu"}));
   NcclArguments nccl;
   std::vector<std::string> algorithm_names = {"auto"}, protocol_names = {"auto"};
@@ -150,27 +151,27 @@ int run(int argc, char** argv) {
                    "Ring,Tree,...: force each in turn, a profile for each (auto: NCCL chooses)")
       ->delimiter(',')
       ->check(one_of(algorithm_names));
-  calibrate->add_option("--nccl-protocols", nccl.protocols, "LL,LL128,Simple: the same, with each algorithm")
+  calibrate->add_option("--nccl-protocols", nccl.protocols, "LL,LL128,Simple: likewise, with each algorithm")
       ->delimiter(',')
       ->check(one_of(protocol_names));
   calibrate->add_flag("--oversubscribe", nccl.oversubscribe,
-                      "Let several ranks share a GPU (to try it out, not for speed)");
+                      "Allow several ranks on one GPU (to try it out, not for speed)");
   calibrate
       ->add_option("--table", measured.common.table,
-                   "Write what each size of each message and collective took, as CSV")
+                   "Write the time of each size of each message and collective as CSV")
       ->check(file_name());
   ScenarioArguments ground;
   auto* ground_option = calibrate->add_option(
       "--emulate", ground.scenario,
-      "Measure the links of this scenario's cluster, built of namespaces on this machine, instead (Linux)");
+      "Measure the links of this scenario's cluster instead, emulated with namespaces (Linux)");
   calibrate->add_option("--set", ground.overrides, "Override a key of that scenario: key=value")
       ->take_all()
       ->allow_extra_args(false)
       ->needs(ground_option);
   bool only_compute = false, only_links = false;
   auto* compute_flag =
-      calibrate->add_flag("--only-compute", only_compute, "Measure no links")->excludes(ground_option);
-  calibrate->add_flag("--only-links", only_links, "Measure no compute")->excludes(compute_flag);
+      calibrate->add_flag("--only-compute", only_compute, "Do not measure links")->excludes(ground_option);
+  calibrate->add_flag("--only-links", only_links, "Do not measure compute")->excludes(compute_flag);
 
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   std::string called = "rehearse-run";
@@ -186,8 +187,8 @@ int run(int argc, char** argv) {
     calibrate_gpu(measured, nccl);
   else if (nccl.given())
     throw InputError({},
-                     "--nccl-algorithms, --nccl-protocols and --oversubscribe are about GPUs; allowed with "
-                     "--device gpu");
+                     "--nccl-algorithms, --nccl-protocols and --oversubscribe apply to GPUs only; allowed "
+                     "with --device gpu");
   if (*calibrate && !ground.scenario.empty()) measured.ground = emulated_links(ground, std::cin);
   if (*calibrate) return run_host_calibrate(measured, std::cout);
   return kDone;

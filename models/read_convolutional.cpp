@@ -276,7 +276,7 @@ private:
         }
         if (count == 0) s.refuse("branches", "an empty branch", "at least one step in each");
         if (branch > 0 && size_ != out_size) {
-          s.refuse("branches", fmt::format("of maps {} and {} wide", out_size, size_), "one size of all");
+          s.refuse("branches", fmt::format("of sizes {} and {}", out_size, size_), "maps of one size");
         }
         channels += channels_;
       }

@@ -26,7 +26,7 @@ std::string only_one(const Section& section, std::span<const std::string_view> k
   for (const std::string_view key : keys) {
     if (!section.has(key)) continue;
     if (!found.empty())
-      section.refuse(key, "given beside " + found, fmt::format("one of {}", fmt::join(keys, ", ")));
+      section.refuse(key, "given with " + found, fmt::format("one of {}", fmt::join(keys, ", ")));
     found = key;
   }
   if (!found.empty()) return found;
@@ -54,7 +54,7 @@ MultiLayerPerceptron read_perceptron(Section s) {
 
 // Reads the number of parts with times, either stages or layers.
 std::size_t count_parts(Section& s) {
-  if (s.has("stages") && s.has("layers")) s.refuse("layers", "given beside stages", "one of stages, layers");
+  if (s.has("stages") && s.has("layers")) s.refuse("layers", "given with stages", "one of stages, layers");
   return static_cast<std::size_t>(s.integer(s.has("layers") ? "layers" : "stages", 1, 10'000));
 }
 
@@ -69,7 +69,7 @@ ProfiledModel read_profiled(Section s) {
   const auto check_length = [&](std::string_view key, std::size_t found, std::string_view or_one) {
     if (found != parts)
       s.refuse(key, fmt::format("an array of {}", found),
-               fmt::format("{}an array of one for each of the {} {}", or_one, parts, noun));
+               fmt::format("{}an array with one element for each of the {} {}", or_one, parts, noun));
   };
   // A number for all parts, or an array with one number per part.
   const auto per_part = [&](std::string_view key, Range range, double unit) {
@@ -105,7 +105,7 @@ ProfiledModel read_profiled(Section s) {
   // time.
   profiled.stage_deviation = s.number("stage_deviation", {0, 0.25}, 0);
   if (profiled.has_layers && s.has("stage_deviation"))
-    s.refuse("stage_deviation", "given beside layers", "only beside stages");
+    s.refuse("stage_deviation", "given with layers", "only with stages");
   s.finish();
   return profiled;
 }

@@ -16,7 +16,7 @@ std::vector<int> read_layers(Section& s, std::string_view key, int layers) {
   std::vector<int> found;
   for (const std::int64_t layer : s.integers(key, 0, layers - 1)) {
     if (!found.empty() && layer <= found.back())
-      s.refuse(key, fmt::format("an array with {} behind {}", layer, found.back()),
+      s.refuse(key, fmt::format("an array with {} after {}", layer, found.back()),
                "layers in ascending order, each once");
     found.push_back(static_cast<int>(layer));
   }
@@ -25,7 +25,7 @@ std::vector<int> read_layers(Section& s, std::string_view key, int layers) {
 
 void only_with(Section& s, std::string_view key, std::string_view other, bool there) {
   if (!there && s.has(key))
-    s.refuse(key, fmt::format("given without {}", other), fmt::format("{} beside it", other));
+    s.refuse(key, fmt::format("given without {}", other), fmt::format("only with {}", other));
 }
 
 class Reader {
@@ -119,8 +119,7 @@ private:
     const std::int64_t experts = s_.integer("experts", 1, 10'000, 1);
     const bool mixture = s_.has("experts");
     for (const char* key : {"experts_per_token", "shared_expert"})
-      if (!mixture && s_.has(key))
-        s_.refuse(key, "given without experts", "experts beside it, how many there are");
+      if (!mixture && s_.has(key)) s_.refuse(key, "given without experts", "only with experts, their number");
     for (const char* key : {"router_bias", "shared_expert_gate", "dense_layers", "dense_feed_forward"})
       only_with(s_, key, "experts", mixture);
     if (mixture) s_.require("experts_per_token", "experts", fmt::format("an integer from 1 to {}", experts));

@@ -203,7 +203,7 @@ std::string complaint_about(const Verdict& verdict, const FileKind& kind) {
                                  "required", "UTF-8",        "no such file"};
   const std::string& message = verdict.message;
   const auto says = [&](const char* word) { return message.find(word) != std::string::npos; };
-  if (verdict.kind == Verdict::Kind::failed && says("wait for ever"))
+  if (verdict.kind == Verdict::Kind::failed && says("wait forever"))
     return "a plan that cannot be carried out";
   if (verdict.kind != Verdict::Kind::refused && verdict.kind != Verdict::Kind::failed) return "";
   if (message.size() > kLongest) return fmt::format("an error of {} bytes", message.size());

@@ -100,7 +100,7 @@ TEST_CASE("Ranks find each other by torchrun's variables or Slurm's") {
                     "this process has rank 4 of 4; allowed: 0 to 3");
   const Variables port = {{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"MASTER_PORT", "x"}};
   CHECK_THROWS_WITH(ranks_of_environment(environment_of(port)),
-                    "the environment variable MASTER_PORT is \"x\"; allowed: a number from 1 on");
+                    "the environment variable MASTER_PORT is \"x\"; allowed: a number of 1 or more");
 }
 
 TEST_CASE("The first of Slurm's list of hosts") {
@@ -117,16 +117,16 @@ TEST_CASE("A run says where its machines are not the scenario's nodes") {
     Texts nodes, machines, notes;
   };
   const Texts two = {"node0", "node0", "node1", "node1"}, four = {"node0", "node1", "node2", "node3"};
-  const std::string split = "ranks that the scenario has in one node ran on several machines ",
+  const std::string split = "ranks of one node of the scenario ran on several machines ",
                     shared = "several nodes of the scenario ran on one machine ";
   const Case cases[] = {
       {two, {"a 1", "a 1", "b 2", "b 2"}, {}},
       {four, {"a 1", "a 1", "a 1", "a 1"}, {}},
       {four, {"a 1", "b 2", "c 3", "d 4"}, {}},
-      {four, {"a 1", "b 2", "a 1", "b 2"}, {shared + "(a: node0, node2): between them is no network"}},
+      {four, {"a 1", "b 2", "a 1", "b 2"}, {shared + "(a: node0, node2): there is no network between them"}},
       {two,
        {"a 1", "b 2", "a 1", "b 2"},
-       {split + "(node0: a, b)", shared + "(a: node0, node1): between them is no network"}},
+       {split + "(node0: a, b)", shared + "(a: node0, node1): there is no network between them"}},
   };
   for (const Case& c : cases) CHECK(placement_notes(c.nodes, c.machines) == c.notes);
 }
@@ -287,7 +287,7 @@ TEST_CASE("mpirun starts ranks on two machines, and the record has one clock", "
   ran =
       run_shell(machines.on(0) + "'" + mpirun + " -np 4 --map-by node --host m0:2,m1:2" + arguments, scratch);
   REQUIRE(ran.status == 0);
-  CHECK(ran.out.find("ranks that the scenario has in one node ran on several machines (node0: m0, m1)") !=
+  CHECK(ran.out.find("ranks of one node of the scenario ran on several machines (node0: m0, m1)") !=
         std::string::npos);
 
   // With fewer ranks than the scenario needs, error lines of different ranks are not interleaved.

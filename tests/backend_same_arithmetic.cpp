@@ -224,7 +224,7 @@ TEST_CASE("A transport without collectives of its own is told") {
       run_program("rehearse-run", "run " + scratch.write("deep.toml", kDeepPerceptron) +
                                       " --set cluster.nodes=2 --set 'run.collectives=\"library\"'");
   CHECK(outcome.status == 1);
-  CHECK(outcome.err.find("run.collectives is \"library\", and TCP has no all-reduce of its own") !=
+  CHECK(outcome.err.find("run.collectives is \"library\", and TCP has no built-in all-reduce") !=
         std::string::npos);
 }
 

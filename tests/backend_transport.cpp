@@ -198,7 +198,7 @@ TEST_CASE("What goes wrong between ranks is told") {
                    if (t.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(5));
                  },
                  1),
-             "nothing moved for 1 s; waiting for rank 1"));
+             "no progress for 1 s; waiting for rank 1"));
   CHECK(told(failure_of(2,
                         [&](Transport& t) {
                           open(t);

@@ -246,6 +246,6 @@ TEST_CASE("a collective that goes around rings refuses the plan of another algor
   const CollectivePlan plan =
       collective_plan(Algorithm::halving_doubling, *cluster, all_devices(*cluster), 0);
   CHECK_THROWS_WITH(message_table(CollectiveKind::broadcast, plan, 8, {}),
-                    "a collective other than an all-reduce has a plan of 4 stages and 2 groups in the first; "
-                    "allowed: one stage of one ring, the plan of algorithm \"ring\"");
+                    "a collective other than an all-reduce has 4 steps and 2 groups in the first; allowed: "
+                    "one step on one ring, as with algorithm \"ring\"");
 }

@@ -243,13 +243,13 @@ TEST_CASE("inner nodes of one tree are leaves of the other") {
 TEST_CASE("what does not fit says what would") {
   const auto uneven = make_cluster(dgx_like(2));
   CHECK(misfit(Algorithm::hierarchical, *uneven, {0, 1, 2, 8}) ==
-        "3 members on one node and 1 on another; allowed: equally many on every node");
+        "3 members on one node and 1 on another; allowed: the same number on every node");
   CHECK(misfit(Algorithm::hierarchical, *uneven, {0, 1, 8, 9}).empty());
   CHECK(misfit(Algorithm::torus, *uneven, {0, 8}) ==
-        "a fabric that is no torus; allowed: fabrics of kind \"torus\" or \"ring\"");
+        "a fabric that is not a torus; allowed: fabrics of kind \"torus\" or \"ring\"");
   const auto torus = make_cluster(torus_of({4, 3}));
   CHECK(misfit(Algorithm::torus, *torus, {0, 1, 2}).find("2 x") == std::string::npos);
-  CHECK(misfit(Algorithm::torus, *torus, {0, 1, 2}).find("whole dimensions of the torus of 4 x 3") !=
+  CHECK(misfit(Algorithm::torus, *torus, {0, 1, 2}).find("complete dimensions of the torus of 4 x 3") !=
         std::string::npos);
   CHECK_FALSE(misfit(Algorithm::torus, *torus, {0, 1, 4, 6}).empty());
   CHECK(misfit(Algorithm::torus, *torus, {8, 9, 10, 11}).empty());
@@ -294,9 +294,9 @@ TEST_CASE("what CollNet needs") {
   for (const Algorithm algorithm : {Algorithm::collnet_chain, Algorithm::collnet_direct}) {
     CHECK(misfit(algorithm, *sums, both).empty());
     CHECK(misfit(algorithm, *plain, both) ==
-          "a network whose switches do not sum; allowed: a fabric with sharp = true");
+          "a network whose switches do not reduce; allowed: a fabric with sharp = true");
     CHECK(misfit(algorithm, *sums, {0, 1, 2}) == "members on one node; allowed: several nodes");
-    CHECK(misfit(algorithm, *sums, {0, 1, 8}).find("allowed: equally many on every node") !=
+    CHECK(misfit(algorithm, *sums, {0, 1, 8}).find("allowed: the same number on every node") !=
           std::string::npos);
     CHECK(misfit(algorithm, *pcie, {0, 8}).empty());
   }

@@ -162,7 +162,7 @@ TEST_CASE("wrong arguments of collective are named") {
            Case{"all-gather --cluster dgx-a100 --algorithm tree",
                 "--algorithm: is \"tree\" for all-gather; allowed: auto, ring"},
            Case{"all-reduce --cluster dgx-a100 --algorithm torus --bytes 8",
-                "--algorithm: is \"torus\", for a group with a fabric that is no torus; allowed: "},
+                "--algorithm: is \"torus\", for a group with a fabric that is not a torus; allowed: "},
            Case{"all-reduce --cluster dgx-a100 --algorithm rings",
                 "--algorithm: is \"rings\"; allowed: ring, tree, "},
        }) {

@@ -108,7 +108,7 @@ TEST_CASE("wrong tables of collectives are refused") {
                 "t.csv:2:1: issue_us is \"-1\"; allowed: a number from 0"},
            Case{header + "a,b,all-reduce,dgx-a100,1,8,8\n", "t.csv:2:1: the row has 7 fields; allowed: 8"},
            Case{"# size count type redop root time algbw\n8 2 float\n",
-                "t.csv:2:1: the row has 3 columns; allowed: 6 and more"},
+                "t.csv:2:1: the row has 3 columns; allowed: 6 or more"},
        }) {
     CAPTURE(one.text);
     REQUIRE(is_collective_table(one.text));

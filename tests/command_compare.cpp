@@ -147,7 +147,7 @@ TEST_CASE("the sentence names the cause of a difference") {
       {ring,
        "strategy.gradients=parameter-server strategy.parameter_server.servers=4",
        {"exposed gradient sync (the busiest link, ", " x the bytes", "servers update the weights"}},
-      {ring, "strategy.overlap=false", {"nothing of it runs behind the backward pass"}},
+      {ring, "strategy.overlap=false", {"nothing of it overlaps with the backward pass"}},
       {ring, "cluster.latency_us=5000", {"startup and latency, 1.68 s on the critical path"}},
       {ring, "training.recompute=full", {"ms compute (activations are recomputed)"}},
       {ring, "training.micro_batch=2", {"the rate: micro-batches of 2 instead of 16"}},

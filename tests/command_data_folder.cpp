@@ -62,7 +62,7 @@ TEST_CASE("messages name the folders that were searched") {
            Case{scratch.path("none"), "list models",
                 "REHEARSE_DATA: is \"" + scratch.path("none") + "\", which is not a folder; allowed: "},
            Case{scratch.path(""), "validate nothing",
-                "there is no such table; allowed: none, as nothing was found in " +
+                "there is no such table; allowed: none, because nothing was found in " +
                     scratch.path("benchmarks/measurements") + ", "},
        }) {
     CAPTURE(one.arguments);

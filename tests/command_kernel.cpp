@@ -131,7 +131,7 @@ TEST_CASE("a wrong question about a kernel is refused with what is allowed") {
            Case{"gemm 0 1 1 --device v100", "kernel gemm: m is 0; allowed: a whole number from 1 to"},
            Case{"gemm 1 1 nan --device v100", "kernel gemm: k is nan; allowed: a whole number"},
            Case{"gemm 1 1 1e9 --device v100", "kernel gemm: k is 1000000000; allowed: a whole number"},
-           Case{"gemm 1 1 1 1 --batch 2 --device v100", "kernel gemm: --batch is given beside a fourth size"},
+           Case{"gemm 1 1 1 1 --batch 2 --device v100", "kernel gemm: --batch is given with a fourth size"},
            Case{"norm 2 3 --batch 4 --device v100",
                 "kernel norm: --batch is given; allowed: with gemm only\n"},
            Case{"gemm 3 4 5 --device v10", "--device: there is no device \"v10\"; allowed: a100-40, "},
@@ -142,13 +142,13 @@ TEST_CASE("a wrong question about a kernel is refused with what is allowed") {
                "convolution 2 2 4 4 4 5 5 --device v100",
                "kernel convolution: the filter's width is 5; allowed: at most that of the padded input, 2\n"},
            Case{"convolution 9 9 4 4 4 3 3 1 1 1 2 --device v100",
-                "kernel convolution: stride_h is 2 beside stride_w = 1; allowed: the same stride"},
+                "kernel convolution: stride_h is 2 with stride_w = 1; allowed: the same stride"},
            Case{"gemm 3 4 5", "--device is required\n"},
            Case{"gemm 3 4 5 --device v100 --causal", "kernel gemm: gemm is causal; allowed: attention\n"},
            Case{"gemm 3 4 5 --device a100-80 --attention flash-2",
-                "kernel gemm: gemm by flash-2; allowed: attention\n"},
+                "kernel gemm: gemm is computed by flash-2; allowed: attention\n"},
            Case{"attention 1 2 3 4 --device a100-80 --attention flash-3",
-                "kernel attention: attention by flash-3, of which a100-80 has no efficiency; allowed: "
+                "kernel attention: attention by flash-3, for which a100-80 has no efficiency; allowed: "
                 "unfused, "
                 "flash-1, flash-2\n"},
        }) {

@@ -165,7 +165,7 @@ TEST_CASE("validate prints a table of kernels in microseconds") {
   CHECK(run_rehearse("validate --format csv " + path).out.find("\nmine,norm,0.0003,") != std::string::npos);
   const Outcome set = run_rehearse("validate --set training.micro_batch=2 " + path);
   CHECK(set.status == 2);
-  CHECK(set.err == path + ": is a table of kernels beside --set; allowed: tables of scenarios\n");
+  CHECK(set.err == path + ": is a table of kernels, given with --set; allowed: tables of scenarios\n");
 }
 
 TEST_CASE("a bad table of kernels is refused with its place") {

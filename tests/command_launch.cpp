@@ -21,8 +21,7 @@ TEST_CASE("a launch script is one that bash can read") {
     CAPTURE(name, run.err);
     CHECK(run.status == 0);
     CHECK(run.out.empty());
-    CHECK(run.err.rfind("What Megatron-LM does otherwise than the scenario says, or leaves to you:\n", 0) ==
-          0);
+    CHECK(run.err.rfind("What Megatron-LM does differently from the scenario, or leaves to you:\n", 0) == 0);
     CHECK(run_shell("bash -n " + script).status == 0);
     // Without the variables that it requires, the script stops before it starts anything.
     const Outcome bare = run_shell("env -u TRAIN_ITERS bash " + script);

@@ -219,7 +219,7 @@ TEST_CASE("a child that dies is handed over at its turn, and computed again afte
     if (task == 9) throw std::runtime_error("no");
   };
   std::string expected = sequence_of(false);
-  for (const auto& [task, failure] : {std::pair(7, "the simulation ended by signal 9 (Killed)"),
+  for (const auto& [task, failure] : {std::pair(7, "the simulation was ended by signal 9 (Killed)"),
                                       std::pair(9, "the simulation ended without a result")}) {
     const std::string result = result_of(task);
     expected.replace(expected.find(result), result.size(), failure);

@@ -75,7 +75,9 @@ TEST_CASE("show opens files of models, clusters, devices and scenarios") {
       {scratch.path("short.toml"),
        2,
        {"short.toml:2:10: transformer.layers is 0; allowed: an integer from 1"}},
-      {scratch.path("other.toml"), 2, {"other.toml: describes nothing that can be shown; allowed: a model"}},
+      {scratch.path("other.toml"),
+       2,
+       {"other.toml: does not describe anything that can be shown; allowed: a model"}},
       {scratch.path("none.toml"), 2, {"none.toml: there is no such file"}},
       {"none.json", 2, {"none.json: there is no such file"}},
   };
@@ -150,7 +152,7 @@ TEST_CASE("of many comparisons that are wrong, the text tells some and JSON all"
   const Outcome text = run_rehearse("validate " + csv);
   CHECK(text.out.find("Order: 0 of 15 comparisons right") != std::string::npos);
   CHECK(text.out.find("    wrong: r0 is faster than r1\n") != std::string::npos);
-  CHECK(text.out.find("    and 5 more (--format json tells all)\n") != std::string::npos);
+  CHECK(text.out.find("    and 5 more (--format json lists all)\n") != std::string::npos);
   std::size_t wrong = 0;
   for (std::size_t at = 0; (at = text.out.find("    wrong: ", at)) != std::string::npos; ++at) ++wrong;
   CHECK(wrong == 10);
@@ -257,7 +259,7 @@ TEST_CASE("a bad table is refused with its place") {
            {"id,measured_step_s,source\n", "has no rows"},
            {"id,source\na,b\n", "t.csv:1:1: a column is missing"},
            {"id,measured_step_s,source,speed\na,1,b,2\n", "column \"speed\" is unknown"},
-           {"id,id,measured_step_s,source\na,a,1,b\n", "column \"id\" stands twice; allowed: once"},
+           {"id,id,measured_step_s,source\na,a,1,b\n", "column \"id\" appears twice; allowed: once"},
            {"id,measured_step_s,source," + std::string(10'000, 'x') + "\na,1,b,c\n", "xxx...\" is unknown"},
            {"id,measured_step_s,source\na,1\n", "t.csv:2:1: the row has 2 fields; allowed: 3"},
            {"id,measured_step_s,source\na,1,b\nb,-1,b\n", "t.csv:3:1: measured_step_s is \"-1\""},

@@ -204,9 +204,9 @@ TEST_CASE("constraints without a meaning are refused") {
            "--vary strategy.schedule: has the value \"zzz\"; allowed: gpipe, 1f1b, interleaved"},
       Case{"--vary strategy.sequence_parallel=maybe", "has the value \"maybe\"; allowed: false, true"},
       Case{"--vary strategy.tensor=1 --vary strategy.tensor=2",
-           "--vary: names the key \"strategy.tensor\" again"},
-      Case{"--keep strategy.data --vary strategy.data=2", "--keep: names the key \"strategy.data\" again"},
-      Case{"--keep strategy.tensor", "--keep strategy.tensor: names a key that the scenario does not give"},
+           "--vary: repeats the key \"strategy.tensor\""},
+      Case{"--keep strategy.data --vary strategy.data=2", "--keep: repeats the key \"strategy.data\""},
+      Case{"--keep strategy.tensor", "--keep strategy.tensor: names a key that is not in the scenario"},
       Case{"--nodes 8..4", "--nodes: is \"8..4\"; allowed: a whole number from 1 on"},
       Case{"--nodes 0", "--nodes: is \"0\"; allowed: a whole number from 1 on"},
       Case{"--nodes ''", "--nodes: is empty; allowed: 8, 8,12 or 8..512"},
@@ -216,9 +216,9 @@ TEST_CASE("constraints without a meaning are refused") {
       Case{"--tolerance 2", "--tolerance: Value 2 not in range"},
       Case{"--jobs 0", "--jobs: Value 0 not in range"},
       Case{"--out ''", "--out: is empty; allowed: the name of a folder"},
-      Case{"--out FILE", "--out: is \"FILE\", which cannot be made"},
+      Case{"--out FILE", "--out: is \"FILE\", which cannot be created"},
       Case{"--out /dev/null",
-           "--out: is \"/dev/null\", which cannot be made: Not a directory; allowed: a folder"},
+           "--out: is \"/dev/null\", which cannot be created: Not a directory; allowed: a folder"},
       Case{"--results FILE",
            "--results FILE would overwrite this file, which is read; allowed: another file"},
       Case{"--results ''", "--results: is empty; allowed: the name of a file"},
@@ -254,7 +254,7 @@ TEST_CASE("several ranks without a file in common are refused") {
   const Outcome outcome = run_rehearse("plan " + scratch.write("scenario.toml", kPlanned),
                                        "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2");
   CHECK(outcome.status == 2);
-  CHECK_THAT(outcome.err, contains_text("several ranks need a file in common; allowed: --results FILE"));
+  CHECK_THAT(outcome.err, contains_text("several ranks need a shared file; allowed: --results FILE"));
 }
 
 TEST_CASE("the files of plans do not overwrite the scenario") {

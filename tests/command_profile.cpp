@@ -324,7 +324,7 @@ TEST_CASE("files that are no trace with steps are refused by name") {
            Case{scratch.write("empty.json", ""), "is empty; allowed: a trace of PyTorch's profiler"},
            Case{scratch.write("text.json", "step 1: 20 ms\n"), "not JSON from byte 1 on"},
            Case{scratch.write("object.json", "{\"loss\": 3}"), "JSON without traceEvents"},
-           Case{scratch.write("cut.json", whole.substr(0, whole.size() / 2)), "the JSON ends in its middle"},
+           Case{scratch.write("cut.json", whole.substr(0, whole.size() / 2)), "the JSON ends too early"},
            Case{scratch.write("cut.json.gz", zipped.substr(0, zipped.size() / 2)),
                 "ends in the middle of its gzip data"},
            Case{scratch.write("huge.json", "{\"traceEvents\": [{\"ts\": 1e999}]}"),

@@ -10,7 +10,7 @@ using namespace rehearse;
 
 TEST_CASE("progress is a stage and its share") {
   CHECK(progress_text({SimulationStage::network, 5, 20}) == "laying out transfers: 25 %");
-  CHECK(progress_text({SimulationStage::ranks, 0, 0}) == "finding ranks that are alike ...");
+  CHECK(progress_text({SimulationStage::ranks, 0, 0}) == "finding equivalent ranks ...");
   CHECK(progress_text({SimulationStage::run, 3'999'999, 4'000'000}) == "simulating: 99 %");
 }
 

@@ -412,12 +412,12 @@ TEST_CASE("validate refuses what is no recorded run") {
   for (const Case& c : std::vector<Case>{
            {trace, "trace.json: is a prediction, not a recorded run: otherData.measured is missing"},
            {scratch.path("nowhere.json"), "nowhere.json: there is no such file"},
-           {scratch.path("empty"), "empty: holds no recorded run"},
+           {scratch.path("empty"), "empty: contains no recorded run"},
            {scratch.write("cut.json.gz", whole.substr(0, whole.size() / 2)),
             "cut.json.gz: ends in the middle of its gzip data"},
            {scratch.write("other.json.gz", whole.substr(0, 200) + "xxxxxxxx" + whole.substr(208)),
             "other.json.gz: its gzip data is damaged"},
-           {scratch.path("run.json.gz") + " zero-bubble-1f1b --format csv", "only one of both kinds"},
+           {scratch.path("run.json.gz") + " zero-bubble-1f1b --format csv", "only one of the two kinds"},
            {scratch.path("run.json.gz") + " --set training.micro_batch=7",
             "training.global_batch is 256; allowed: a multiple of micro_batch 7"}}) {
     CAPTURE(c.argument);

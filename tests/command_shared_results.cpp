@@ -109,14 +109,14 @@ TEST_CASE("a file of results that is not this question's stays as it is") {
   };
   const Case c = GENERATE(
       Case{"rehearse-results\t1\tanother\n0\tx\n", false,
-           "input: FILE:1:1: these are results of another question (another; now it is question); choose "
-           "another file, or begin anew with --force-new"},
+           "input: FILE:1:1: these results answer another question (another; now it is question); choose "
+           "another file, or start over with --force-new"},
       Case{"rehearse-results\t1\tques", false, ""},  // torn
       Case{"rehearse-results\t1\tanot", false, "another question (anot; now it is question)"},
       Case{"rehearse-results\t2\tquestion\n", false, "another version of the format; allowed: 1; choose"},
-      Case{"point,time\n1,2\n", false, "input: FILE:1:1: is no file of results, and is left as it is"},
-      Case{"point,time\n1,2\n", true, "is no file of results, and is left as it is; choose another file"},
-      Case{"x", true, "is no file of results"}, Case{"", false, ""}, Case{"", true, ""},
+      Case{"point,time\n1,2\n", false, "input: FILE:1:1: is not a results file, and is left unchanged"},
+      Case{"point,time\n1,2\n", true, "is not a results file, and is left unchanged; choose another file"},
+      Case{"x", true, "is not a results file"}, Case{"", false, ""}, Case{"", true, ""},
       Case{"rehearse-results\t1\tanother\n0\tx\n", true, ""},
       Case{"rehearse-results\t1\tquestion\n0\tx\nthree\ty\n", false,
            "input: FILE:3:1: the line \"three\\x09y\" is damaged; allowed: TASK, a tab, RESULT"},
@@ -194,8 +194,8 @@ TEST_CASE("a file of results that goes away in use is an error") {
   SharedResults results(path, "question");
   results.add(0, "zero");
   REQUIRE(run_shell((removed ? "rm " : "truncate -s 5 ") + path).status == 0);
-  const std::string expected =
-      "run: " + path + ": somebody has " + (removed ? "removed" : "cut") + " this file, which was in use";
+  const std::string expected = "run: " + path + ": another process has " +
+                               (removed ? "removed" : "truncated") + " this file, which was in use";
   CHECK(error_of([&] { results.refresh(); }) == expected);
   CHECK(error_of([&] { results.add(1, "one"); }) == expected);
 }
@@ -221,7 +221,7 @@ TEST_CASE("ranks wait for rank 0 to make the file, but not for ever") {
   const Scratch scratch;
   const std::string path = scratch.path("results");
   CHECK(opening(path, false, {1, 2}) ==
-        "run: " + path + ": rank 1 has waited 0.05 s for rank 0 to make this file");
+        "run: " + path + ": rank 1 has waited 0.05 s for rank 0 to create this file");
   CHECK_FALSE(std::filesystem::exists(path));
   scratch.write("results", kHead.substr(0, 5));
   CHECK(opening(path, false, {1, 2}) ==
@@ -230,7 +230,7 @@ TEST_CASE("ranks wait for rank 0 to make the file, but not for ever") {
   scratch.write("results", text);
   CHECK(opening(path, false, {1, 2}) == "none");
   CHECK(opening(path, true, {1, 2}) ==
-        "run: " + path + ": rank 1 has waited 0.05 s for rank 0 to begin this file anew");
+        "run: " + path + ": rank 1 has waited 0.05 s for rank 0 to restart this file");
   CHECK(read_file(path) == text);
   CHECK(opening(path, true, {0, 2}) == "run: " + path + ": rank 0 has waited 0.05 s for rank 1 of 2");
 }
@@ -247,7 +247,7 @@ TEST_CASE("a rank whose rank 0 dies before the file is begun anew takes no old r
   });
   CHECK(error_of([&] {
           const SharedResults results(path, "question", true, {1, 3}, 20);
-        }) == "run: " + path + ": rank 0 ended before it had begun this file anew");
+        }) == "run: " + path + ": rank 0 ended before it had restarted this file");
   CHECK(first.status() == 0);
   CHECK(opening(path) == "none");
   CHECK(read_file(path) == kHead);
@@ -260,7 +260,7 @@ TEST_CASE("no process throws away what others work on") {
   results.add(0, "zero");
   Process other([&](const auto&) {
     const std::string error = opening(path, true);
-    return error.find("input: " + path + ": other processes are at work on this file") == 0 ? 0 : 1;
+    return error.find("input: " + path + ": other processes are using this file") == 0 ? 0 : 1;
   });
   CHECK(other.status() == 0);
   results.refresh();

@@ -116,11 +116,12 @@ TEST_CASE("bad values of --vary are refused") {
       {"a.b=", "--vary a.b=: a value is empty; allowed: values with commas between them"},
       {"a.b=1,,2", "--vary a.b=1,,2: a value is empty; allowed: values with commas between them"},
       {"a.b=4..1", "--vary a.b=4..1: the range \"4..1\" ends before it begins" + ranges},
-      {"a.b=1..x", "--vary a.b=1..x: the range \"1..x\" has an end that is no whole number" + ranges},
+      {"a.b=1..x", "--vary a.b=1..x: the range \"1..x\" has an end that is not a whole number" + ranges},
       {"a.b=1..8+0", "--vary a.b=1..8+0: the range \"1..8+0\" needs a step of at least 1" + ranges},
-      {"a.b=1..8+x", "--vary a.b=1..8+x: the range \"1..8+x\" has a step that is no whole number" + ranges},
+      {"a.b=1..8+x",
+       "--vary a.b=1..8+x: the range \"1..8+x\" has a step that is not a whole number" + ranges},
       {"a.b=0..8*2",
-       "--vary a.b=0..8*2: the range \"0..8*2\" needs a beginning of at least 1 and a factor of at least 2" +
+       "--vary a.b=0..8*2: the range \"0..8*2\" needs a start of at least 1 and a factor of at least 2" +
            ranges},
       {"a.b=1..1000000000",
        "--vary a.b=1..1000000000: the range \"1..1000000000\" has more than 100000 values" + ranges},
@@ -149,7 +150,7 @@ TEST_CASE("bad values of --vary are refused") {
   CHECK(checked({"a.b=1"}, {"a.b = 2"}) ==
         "--vary a.b=1: \"a.b\" is varied or set already; allowed: each key once");
   CHECK(checked({"a.b=1,2,1..3"}, {}) ==
-        "--vary a.b=1,2,1..3: the value 1 of a.b stands twice; allowed: each value once");
+        "--vary a.b=1,2,1..3: the value 1 of a.b appears twice; allowed: each value once");
   CHECK(checked({"a.b=1..10000", "a.c=1..10000"}, {}) ==
         "--vary a.c=1..10000: the sweep has more than 10000000 points; allowed: at most 10000000");
 }
@@ -260,9 +261,9 @@ TEST_CASE("somebody else's file is refused and left alone") {
              {"{}\n", "out:1:1: "},
              {some_lines(others, 1), "belongs to another sweep"},
              {good + some_lines(others, 1).substr(others.header().size()), "belongs to another sweep"},
-             {good + good.substr(rows.header().size()), "point 1 stands in the file already"},
-             {good + "half a line\n", "the line cannot be continued from"},
-             {good + std::string(20, '\0') + "\n", "the line cannot be continued from"},
+             {good + good.substr(rows.header().size()), "point 1 is in the file already"},
+             {good + "half a line\n", "the sweep cannot continue from this line"},
+             {good + std::string(20, '\0') + "\n", "the sweep cannot continue from this line"},
          }) {
       CAPTURE(c.text);
       const std::string path = scratch.write("out", c.text);
@@ -352,7 +353,8 @@ TEST_CASE("every point's line holds what simulate says") {
   SECTION("another sweep is refused, unless it is to begin anew") {
     const Outcome other = run_rehearse("sweep " + vary + " --set training.optimizer=adam --out " + csv);
     CHECK(other.status == 2);
-    CHECK(other.err.find(csv + ":2:1: the line cannot be continued from: it belongs to another sweep") == 0);
+    CHECK(other.err.find(csv +
+                         ":2:1: the sweep cannot continue from this line: it belongs to another sweep") == 0);
     CHECK(run_rehearse("sweep " + vary + " --set training.optimizer=adam --force-new --out " + csv).status ==
           0);
     CHECK(lines_of(read_file(csv)).size() == 5);
@@ -486,7 +488,7 @@ TEST_CASE("a worker that dies or fails costs its own task alone") {
   run(pool);
   REQUIRE(ends.size() == 12);
   CHECK(most_at_once <= 3);
-  CHECK(ends[4].failure == "the simulation ended by signal 9 (Killed)");
+  CHECK(ends[4].failure == "the simulation was ended by signal 9 (Killed)");
   CHECK(ends[6].failure == "the simulation ended without a result");
   CHECK(ends[8].output == std::string(300'000, 'i'));
   CHECK(ends[11].output == "lll");

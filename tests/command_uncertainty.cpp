@@ -146,9 +146,9 @@ TEST_CASE("a table tells how many measurements lie in their intervals") {
            {csv + " --explain sane", "has no row \"sane\" (did you mean \"same\"?)"},
            {csv + " zero-bubble-1f1b --explain same", "--explain is given with 2 tables; allowed: one table"},
            {std::string(REHEARSE_TESTS_DIR) + "/golden/runs/two-ranks.json --uncertainty",
-            "is a recorded run beside --uncertainty; allowed: tables"},
-           {"nccl-lut-v100 --explain x", "is a table of collectives beside --explain"},
-           {"deepbench-products --explain x", "is a table of kernels beside --explain"}}) {
+            "is a recorded run, given with --uncertainty; allowed: tables"},
+           {"nccl-lut-v100 --explain x", "is a table of collectives, given with --explain"},
+           {"deepbench-products --explain x", "is a table of kernels, given with --explain"}}) {
     CAPTURE(refused.arguments);
     const Outcome bad = run_rehearse("validate " + refused.arguments);
     CHECK(bad.status == 2);

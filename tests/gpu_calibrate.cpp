@@ -49,7 +49,7 @@ TEST_CASE("a GPU's profile has its own memory, units and times") {
   CHECK(device.kernel_overhead_s.source.find("one empty kernel after another") != std::string::npos);
   const std::string text = test::read_file(scratch.path("gpu-device.toml"));
   CHECK(text.find("the host, which issues an empty kernel in ") != std::string::npos);
-  CHECK(text.find("Other programs had the processor") == std::string::npos);
+  CHECK(text.find("Other programs used the processor") == std::string::npos);
 }
 
 TEST_CASE("links between GPUs are NCCL's, a profile for each algorithm that is forced") {

@@ -82,7 +82,7 @@ TEST_CASE("recording NCCL's choices is refused where NCCL chooses nothing") {
     CAPTURE(arguments);
     const test::Outcome outcome = run(std::string("--nccl-choices ") + arguments);
     CHECK(outcome.status == 2);
-    CHECK(outcome.err.find("--nccl-choices is about NCCL's own collectives") != std::string::npos);
+    CHECK(outcome.err.find("--nccl-choices applies to NCCL's own collectives") != std::string::npos);
   }
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("a run that GPUs do not let go on ends with the cause", "[alone]") {
       {"too few GPUs", "", "STAND_IN_GPUS=1", 1,
        "2 ranks would share a GPU; allowed: a GPU for each rank, or --oversubscribe"},
       {"too little memory", "--oversubscribe --set 'model.multi_layer_perceptron.widths=[2000,2000,10]'",
-       "STAND_IN_MEMORY_MB=12", 1, "cudaMalloc failed: 0.0161 GB were asked for"},
+       "STAND_IN_MEMORY_MB=12", 1, "cudaMalloc failed: 0.0161 GB were requested"},
       {"an all-reduce that does not end", "--oversubscribe --patience 2", "STAND_IN_FAULT='hang 1 3'", 1,
        "has not ended for 2 s: a peer has failed or hangs"},
       {"a rank that is killed", "--oversubscribe --patience 5", "STAND_IN_FAULT='die 1 3'", 1, "rank 1"},

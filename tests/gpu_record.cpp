@@ -41,7 +41,7 @@ warmup = 1
 
 // From tests/stand_in/nvml: the GPUs on buses 1 and 2.
 constexpr const char* kClocks =
-    "GPU clocks: 1,910 to 1,920 MHz (SM), 1,915 in the mean; 403 W, 53 C in the mean; throttled by power cap "
+    "GPU clocks: 1,910 to 1,920 MHz (SM), 1,915 on average; 403 W, 53 C on average; throttled by power cap "
     "in 3 of 3 steps.";
 
 GpuSample sample(double time_s, double clock_mhz, std::optional<std::uint64_t> reasons = {}) {
@@ -192,14 +192,14 @@ TEST_CASE("what GPUs did is told in a sentence") {
   };
   using Names = std::vector<std::string>;
   for (const Case& c : std::vector<Case>{
-           {"GPU clocks: 1,980 MHz (SM) in all steps; 412 W in the mean; not throttled.",
+           {"GPU clocks: 1,980 MHz (SM) in all steps; 412 W on average; not throttled.",
             {1500, 1980, 1980},
             {Names{"power cap"}, Names{}, Names{}}},
-           {"GPU clocks: 1,900 to 1,980 MHz (SM), 1,940 in the mean; 412 W in the mean; throttled by power "
+           {"GPU clocks: 1,900 to 1,980 MHz (SM), 1,940 on average; 412 W on average; throttled by power "
             "cap in 2 of 2 steps, by sync boost in 1.",
             {1500, 1980, 1900},
             {Names{}, Names{"power cap"}, Names{"power cap", "sync boost"}}},
-           {"GPU clocks: not told; 412 W in the mean.", {kUnknown, kUnknown, kUnknown}, {{}, {}, {}}},
+           {"GPU clocks: unknown; 412 W on average.", {kUnknown, kUnknown, kUnknown}, {{}, {}, {}}},
            {"", {}, {}},
        }) {
     Measurement measurement;

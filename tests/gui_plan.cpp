@@ -106,7 +106,7 @@ TEST_CASE("The scenario's own plan is marked where it is among those found") {
 TEST_CASE("What is wrong with a file of plans is told with its place") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "p.json: is empty; allowed: JSON"},
-      {"{\"plans\": [", "p.json:1:12: the JSON ends in its middle"},
+      {"{\"plans\": [", "p.json:1:12: the JSON ends too early"},
       {"[]", "p.json: the file is an array; allowed: an object"},
       {"{}", "p.json: plans is missing"},
       {"{\"plans\": {}}", "p.json: plans is an object; allowed: an array"},

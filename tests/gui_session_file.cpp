@@ -140,7 +140,7 @@ TEST_CASE("What is wrong with a session file is told") {
       R"({"rehearse_session": 1, "runs": [{"path": "a", "name": "b", "shown": true}],)";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "broken.rehearse: is empty; allowed: JSON"},
-      {"{", "broken.rehearse:1:2: the JSON ends in its middle"},
+      {"{", "broken.rehearse:1:2: the JSON ends too early"},
       {"[]", "broken.rehearse: the file is an array; allowed: an object"},
       {R"({"runs": []})", "broken.rehearse: rehearse_session is missing"},
       {R"({"rehearse_session": 9})",

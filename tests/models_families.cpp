@@ -491,12 +491,12 @@ TEST_CASE("keys of [model.transformer] that do not fit together are refused") {
   };
   const Case cases[] = {
       {"full_attention_layers = [1]",
-       "full_attention_layers is given without window; allowed: window beside it"},
+       "full_attention_layers is given without window; allowed: only with window"},
       {"window = 4\nfull_attention_layers = [2]",
        "full_attention_layers[0] is 2; allowed: an integer from 0 to 1"},
       {"window = 4\nfull_attention_layers = [1, 0]",
-       "full_attention_layers is an array with 0 behind 1; allowed: layers in ascending order, each once"},
-      {"rope_head_dim = 4", "rope_head_dim is given without kv_lora_rank; allowed: kv_lora_rank beside it"},
+       "full_attention_layers is an array with 0 after 1; allowed: layers in ascending order, each once"},
+      {"rope_head_dim = 4", "rope_head_dim is given without kv_lora_rank; allowed: only with kv_lora_rank"},
       {"kv_lora_rank = 8", "rope_head_dim is missing; allowed: an integer from 1 to 16"},
       {"kv_lora_rank = 8\nrope_head_dim = 17", "rope_head_dim is 17; allowed: an integer from 1 to 16"},
       {"kv_lora_rank = 8\nrope_head_dim = 8\nkv_heads = 2",
@@ -504,7 +504,7 @@ TEST_CASE("keys of [model.transformer] that do not fit together are refused") {
       {"kv_lora_rank = 8\nrope_head_dim = 8\nqk_norm = true",
        "qk_norm is true with kv_lora_rank; allowed: false"},
       {"gated = true\nrelu = true", "relu is true with gated; allowed: false"},
-      {"dense_layers = [0]", "dense_layers is given without experts; allowed: experts beside it"},
+      {"dense_layers = [0]", "dense_layers is given without experts; allowed: only with experts"},
       {"experts = 4\nexperts_per_token = 1\ndense_layers = [0]",
        "dense_feed_forward is missing; allowed: an integer from 1 to 10000000"},
   };

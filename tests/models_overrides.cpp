@@ -161,7 +161,7 @@ TEST_CASE("a bad change of a named model is refused at its own place, in the sce
        "--set model.multi_layer_perceptron.widths=[3, 4]: model.multi_layer_perceptron is given; allowed: "
        "[model.transformer], the shape of gpt3-175b"},
       {{"transformer.experts=8"},
-       "--set model.transformer.experts=8: model.transformer.experts_per_token is missing beside experts = "
+       "--set model.transformer.experts=8: model.transformer.experts_per_token is missing with experts = "
        "8; "
        "allowed: an integer from 1 to 8"},
   };

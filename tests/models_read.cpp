@@ -188,7 +188,7 @@ TEST_CASE("bad models are refused with their place") {
        "job.toml:2:10: model.preset is \"gpt2-xxl\"; allowed: alexnet, bert-base, bert-large, "},
       {"[model]\npreset = \"../base\"", "job.toml:2:10: model.preset is \"../base\"; allowed: "},
       {"[model]\npreset = \"gpt2\"\nfile = \"a.toml\"",
-       "job.toml:3:8: model.file is given beside preset; allowed: one of preset, file"},
+       "job.toml:3:8: model.file is given with preset; allowed: one of preset, file"},
       {"[model]\nhuggingface = \"config.json\"", "./config.json: there is no such file"},
       {"[model]\nhuggingface = 3", "job.toml:2:15: model.huggingface is 3; allowed: a string"},
       {"[model]\npreset = \"gpt2\"\nlayers = 3", "job.toml:3:1: unknown key \"layers\" in [model]"},
@@ -206,15 +206,16 @@ TEST_CASE("bad models are refused with their place") {
       {"[model.multi_layer_perceptron]",
        "job.toml:1:1: model.multi_layer_perceptron.widths is missing; allowed: two or more"},
       {profiled + "forward_ms = [1, 2, 3]\np2p_bytes = 0",
-       "job.toml:5:14: model.profiled.forward_ms is an array of 3; allowed: a number, or an array of one for "
-       "each of the 2"},
+       "job.toml:5:14: model.profiled.forward_ms is an array of 3; allowed: a number, or an array with one "
+       "element for each of the 2"},
       {profiled + "layers = 2\nforward_ms = 1\np2p_bytes = 0",
-       "job.toml:5:10: model.profiled.layers is given beside stages; allowed: one of stages, layers"},
+       "job.toml:5:10: model.profiled.layers is given with stages; allowed: one of stages, layers"},
       {profiled + "forward_ms = 1\np2p_bytes = 0\nnames = [\"a\"]",
-       "job.toml:7:9: model.profiled.names is an array of 1; allowed: an array of one for each of the 2 "
+       "job.toml:7:9: model.profiled.names is an array of 1; allowed: an array with one element for each of "
+       "the 2 "
        "stages"},
       {profiled + "forward_ms = 1\np2p_bytes = 0\noptimizer_ms = 1",
-       "job.toml:7:16: model.profiled.parameters is missing beside optimizer_ms = "},
+       "job.toml:7:16: model.profiled.parameters is missing with optimizer_ms = "},
       {profiled + "forward_ms = 1\np2p_bytes = 1e15",
        "job.toml:6:13: model.profiled.p2p_bytes is 1000000000000000.0; allowed: a number from 0 to "},
       {profiled + "forward_ms = nan", "job.toml:5:14: model.profiled.forward_ms is NaN"},
@@ -243,8 +244,7 @@ TEST_CASE("bad models are refused with their place") {
       {branches + "[\"1x1:4|max3/2\"]",
        "job.toml:9:12: model.convolutional.stage[1].branches is \"1x1:4|max3/2\" in a branch"},
       {branches + "[\"1x1:4\", \"max3/2\"]",
-       "job.toml:9:12: model.convolutional.stage[1].branches is of maps 8 and 3 wide; allowed: one size of "
-       "all"},
+       "job.toml:9:12: model.convolutional.stage[1].branches is of sizes 8 and 3; allowed: maps of one size"},
       {net + "kind = \"average-pool\"",
        "job.toml:4:8: model.convolutional.stage[0].kind is the last stage; allowed: a network"},
       {net + "kind = \"linear\"\nwidths = [9]\n" + stage + "kind = \"average-pool\"",

@@ -111,37 +111,40 @@ TEST_CASE("one sentence says which kernels attention has, and why") {
     std::string model, training;
     const char* note;
   };
-  for (const Case& c : {
-           Case{"dgx-h100", kLlama, "",
-                "Attention is fused (flash-3, the newest kernels that h100 has; training.attention sets "
-                "others): scores are neither kept nor moved."},
-           Case{"dgx-h100", kLlama, framework("llm-foundry-2023"),
-                "Attention is fused (flash-1, as in LLM Foundry, 2023; training.attention sets others): "
-                "scores are neither kept nor moved."},
-           Case{"dgx-a100", kLlama, framework("megatron-bridge-2025"),
-                "Attention is fused (flash-2, of the kernels that a100-80 has the nearest to flash-3, as in "
-                "Megatron Bridge, 2025; training.attention sets others): scores are neither kept nor moved."},
-           Case{"dgx-a100", kLlama, "recompute = \"selective\"",
-                "Attention is fused (flash-2, the newest kernels that a100-80 has; training.attention sets "
-                "others): scores are neither kept nor moved, and selective recomputation has nothing to do."},
-           Case{"dgx-h100", kLlama, "attention = \"flash-2\"",
-                "Attention is fused (flash-2): scores are neither kept nor moved."},
-           Case{"dgx-a100", kLlama, framework("megatron-2022"),
-                "Attention is unfused, as in Megatron-LM, 2022: its scores pass through memory; "
-                "training.attention = \"flash-2\" fuses it."},
-           Case{"dgx-a100", kLlama, precision("tf32"),
-                "Attention is unfused because no fused kernels compute in tf32: its scores pass through "
-                "memory."},
-           Case{"dgx-a100", heads_of(320), "",
-                "Attention is unfused because heads of 320 elements are too wide for the fused kernels that "
-                "a100-80 has: its scores pass through memory."},
-           Case{"dgx-a100", heads_of(136), framework("llm-foundry-2023"),
-                "Attention is unfused because heads of 136 elements are too wide for flash-1 of LLM Foundry, "
-                "2023: its scores pass through memory."},
-           Case{"dgx-a100", kLlama, "attention = \"unfused\"", ""},
-           Case{"dgx1-v100", kLlama, "", ""},
-           Case{"dgx-a100", "]\npreset = \"resnet50\"", "", ""},
-       }) {
+  for (
+      const Case& c : {
+          Case{"dgx-h100", kLlama, "",
+               "Attention is fused (flash-3, the newest kernels that h100 has; training.attention selects "
+               "others): scores are neither stored nor moved."},
+          Case{"dgx-h100", kLlama, framework("llm-foundry-2023"),
+               "Attention is fused (flash-1, as in LLM Foundry, 2023; training.attention selects others): "
+               "scores are neither stored nor moved."},
+          Case{
+              "dgx-a100", kLlama, framework("megatron-bridge-2025"),
+              "Attention is fused (flash-2, the closest of the kernels of a100-80 to flash-3, as in Megatron "
+              "Bridge, 2025; training.attention selects others): scores are neither stored nor moved."},
+          Case{
+              "dgx-a100", kLlama, "recompute = \"selective\"",
+              "Attention is fused (flash-2, the newest kernels that a100-80 has; training.attention selects "
+              "others): scores are neither stored nor moved, and selective recomputation has nothing to do."},
+          Case{"dgx-h100", kLlama, "attention = \"flash-2\"",
+               "Attention is fused (flash-2): scores are neither stored nor moved."},
+          Case{"dgx-a100", kLlama, framework("megatron-2022"),
+               "Attention is unfused, as in Megatron-LM, 2022: its scores pass through memory; "
+               "training.attention = \"flash-2\" fuses it."},
+          Case{"dgx-a100", kLlama, precision("tf32"),
+               "Attention is unfused because no fused kernels compute in tf32: its scores pass through "
+               "memory."},
+          Case{"dgx-a100", heads_of(320), "",
+               "Attention is unfused because heads of 320 elements are too wide for the fused kernels that "
+               "a100-80 has: its scores pass through memory."},
+          Case{"dgx-a100", heads_of(136), framework("llm-foundry-2023"),
+               "Attention is unfused because heads of 136 elements are too wide for flash-1 of LLM Foundry, "
+               "2023: its scores pass through memory."},
+          Case{"dgx-a100", kLlama, "attention = \"unfused\"", ""},
+          Case{"dgx1-v100", kLlama, "", ""},
+          Case{"dgx-a100", "]\npreset = \"resnet50\"", "", ""},
+      }) {
     CAPTURE(c.cluster, c.model, c.training);
     CHECK(attention_note(scenario_of(c.cluster, c.model, c.training)) == c.note);
   }

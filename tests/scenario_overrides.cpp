@@ -245,10 +245,10 @@ TEST_CASE("messages list only what is available") {
         "job.toml:9:12: strategy.schedule is \"zigzag\"; allowed: \"gpipe\", \"1f1b\", \"interleaved\", "
         "\"breadth-first\", \"zb-h1\", \"zb-h2\", \"zb-v\", \"dualpipe-v\", \"dualpipe\"");
   CHECK(refusal(strategy + "schedule = \"interleaved\"\n") ==
-        "job.toml:9:12: strategy.virtual_stages is missing beside schedule = \"interleaved\"; allowed: an "
+        "job.toml:9:12: strategy.virtual_stages is missing with schedule = \"interleaved\"; allowed: an "
         "integer from 2 to 10000");
   CHECK(refusal(kGpt3 + "[simulation]\nprotocol = \"measured\"\n") ==
-        "job.toml:9:12: simulation.link_profile is missing beside protocol = \"measured\"; allowed: a file "
+        "job.toml:9:12: simulation.link_profile is missing with protocol = \"measured\"; allowed: a file "
         "with "
         "measured links");
 }

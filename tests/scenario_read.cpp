@@ -241,13 +241,13 @@ TEST_CASE("a named strategy fills in what the scenario leaves out") {
   auto plain = scenario_of(training + "[strategy]\npreset = \"megatron-ddp\"\n");
   CHECK_FALSE(plain.strategy.overlap);
   CHECK(plain.strategy.bucket_bytes == Approx(1e6 * 1048576));
-  CHECK(plain.strategy.title == "Megatron-LM, gradients reduced behind the backward pass");
+  CHECK(plain.strategy.title == "Megatron-LM, gradients reduced after the backward pass");
   auto changed = scenario_of(training + "[strategy]\npreset = \"megatron-ddp\"\nbucket_mb = 40\n",
                              {"strategy.overlap=true"});
   CHECK(changed.strategy.overlap);
   CHECK(changed.strategy.bucket_bytes == Approx(40 * 1048576));
   CHECK(changed.strategy.title ==
-        "Megatron-LM, gradients reduced behind the backward pass, but for overlap, bucket_mb");
+        "Megatron-LM, gradients reduced after the backward pass, but for overlap, bucket_mb");
   // Each shipped preset can be read completely and has a title.
   for (const std::string& name : preset_names("simulator/strategies")) {
     CAPTURE(name);

@@ -67,7 +67,7 @@ TEST_CASE("bad schedules are refused with the ops named") {
          s.programs[1].ops = {exchange("s1", 0, {send(kBefore, 8)}),
                               exchange("r1", 0, {receive(kBefore, 8)})};
        },
-       {"s0", "s1", "wait for ever"}},
+       {"s0", "s1", "wait forever"}},
       {"two dependencies in a circle",
        [](Schedule& s) {
          s.programs[0].ops = {host("a", 0, {{1, 0}}), host("b", 1, {{0, 0}})};

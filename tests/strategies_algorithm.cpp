@@ -132,7 +132,7 @@ TEST_CASE("auto on H100: rings for kilobytes, NVLS from 2 MiB on, NVLSTree over 
   CHECK(AlgorithmChoice(ampere).of(testing::all_devices(*ampere.cluster), 1e10) == Algorithm::ring);
   CHECK_THROWS_WITH(
       AlgorithmChoice(on(parts, Algorithm::nvls, Protocol::nccl)).of({0, 1}, 8),
-      contains_text("members without an NVSwitch that sums; allowed: GPUs from compute capability"));
+      contains_text("members without an NVSwitch that reduces; allowed: GPUs from compute capability"));
 }
 
 TEST_CASE("auto takes CollNet where the network sums") {

@@ -257,7 +257,7 @@ TEST_CASE("a bad change of a preset is refused at its own place, in the scenario
        "1 "
        "to 4096"},
       {{"cluster.node.interconnect=nvlink-mesh"},
-       "--set cluster.node.interconnect=nvlink-mesh: cluster.node.nvlink_gb_per_s is missing beside "
+       "--set cluster.node.interconnect=nvlink-mesh: cluster.node.nvlink_gb_per_s is missing with "
        "interconnect "
        "= \"nvlink-mesh\"; allowed: a number, in GB/s"},
       {{"cluster.node.interconnect=pcie", "cluster.node.nvlink_gb_per_s=300"},
@@ -299,12 +299,11 @@ TEST_CASE("a bandwidth that the interconnect needs is named as missing, not anot
   const std::string node =
       "[cluster.node]\ndevice = \"v100\"\ndevices = 2\ncpu_gb_per_s = 100\nnics = 1\ninterconnect = ";
   CHECK(refusal(node + "\"pcie\"\n", {}) ==
-        "lab.toml:6:16: cluster.node.pcie_gb_per_s is missing beside interconnect = \"pcie\"; allowed: a "
+        "lab.toml:6:16: cluster.node.pcie_gb_per_s is missing with interconnect = \"pcie\"; allowed: a "
         "number, in GB/s");
-  CHECK(
-      refusal(node + "\"nvswitch\"\npcie_gb_per_s = 1\n", {}) ==
-      "lab.toml:6:16: cluster.node.nvlink_gb_per_s is missing beside interconnect = \"nvswitch\"; allowed: a "
-      "number, in GB/s");
+  CHECK(refusal(node + "\"nvswitch\"\npcie_gb_per_s = 1\n", {}) ==
+        "lab.toml:6:16: cluster.node.nvlink_gb_per_s is missing with interconnect = \"nvswitch\"; allowed: a "
+        "number, in GB/s");
   CHECK(refusal(node + "\"pcie\"\npci_gb_per_s = 1\n", {}) ==
         "lab.toml:7:1: unknown key \"pci_gb_per_s\" in [cluster.node]; did you mean \"pcie_gb_per_s\"?");
   CHECK(refusal("[cluster]\nkind = \"fat-tree\"\nradx = 4\n" + node + "\"pcie\"\npcie_gb_per_s = 1\n", {}) ==

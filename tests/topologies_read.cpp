@@ -170,7 +170,7 @@ TEST_CASE("bad cluster input is refused at its place") {
       {kNode + "ring = [{order = [0, 0]}]\n", "lab.toml:9:", "each of the devices 0 to 1"},
       {kNode + "[cluster.fabric]\nkind = \"leaf-spine\"\n", "lab.toml:", "radix"},
       {kNode + "[cluster.fabric]\nradix = 40\n", "lab.toml:10:", "leaf-spine"},
-      {graph + all, "lab.toml:", "no link leads from node0 to node3"},
+      {graph + all, "lab.toml:", "no path leads from node0 to node3"},
       {graph + all + link("node3", "node4"), "lab.toml:23:", "node4"},
       {graph + all + link("node3", "node3"), "lab.toml:23:", "itself"},
       {graph + all + link("s", "node0"), "lab.toml:23:", "second link"},

@@ -88,9 +88,8 @@ TEST_CASE("uplinks: given spines keep the oversubscription that is given") {
 
 TEST_CASE("uplinks: a note says what whole cables give instead") {
   CHECK(oversubscription_note(*make_cluster(lab(Fabric::Kind::leaf_spine, 1, 4, 3, 0))) ==
-        "Oversubscription 3 would need a part of a cable. 2 uplinks of 200 Gbit/s for 4 NICs of 200 Gbit/s "
-        "give "
-        "2 to 1. Whole cables give 1, 2, 4 (or set spines and link_gbps).");
+        "Oversubscription 3 would need a fraction of a cable. 2 uplinks of 200 Gbit/s for 4 NICs of 200 "
+        "Gbit/s give 2 to 1. Whole cables give 1, 2, 4 (or set spines and link_gbps).");
   ClusterParts tree = gpu_nodes(16, 1, 1);
   tree.fabric.kind = Fabric::Kind::fat_tree;
   tree.fabric.radix = 6;
@@ -99,7 +98,8 @@ TEST_CASE("uplinks: a note says what whole cables give instead") {
   CHECK(cluster->bandwidth(cluster->find_links("edge0-agg0").at(0)) == 25e9);
   CHECK(cluster->fabric().oversubscription == 2);
   CHECK(oversubscription_note(*cluster) ==
-        "Oversubscription 3 would need a part of a cable. An edge switch of 6 ports has 4 below and 2 above, "
+        "Oversubscription 3 would need a fraction of a cable. An edge switch of 6 ports has 4 below and 2 "
+        "above, "
         "all "
         "of 200 Gbit/s: 2 to 1.");
 }

@@ -110,7 +110,7 @@ struct Example {
     plan.schedule = schedule;
     plan.endpoints = {0, 1, 2, 3};
     plan.stage_layers = {4, 4};
-    plan.notes = {"Layers are taken to be equal."};
+    plan.notes = {"Layers are assumed to be equal."};
     trace = make_trace(parts, schedule);
     trace.bytes_total = 600;
     const auto nic = scenario.cluster->find_links("node0.nic0.out");
@@ -303,7 +303,7 @@ TEST_CASE("the bottleneck is told with a way out") {
          only(r, 2.5);
          r.metrics.breakdown.data_stall_s = 1;
        },
-       {"loading data: a batch is awaited for 28.6 % of the step"}},
+       {"loading data: ranks wait for a batch for 28.6 % of the step"}},
       {"others",
        [&](Result& r, Scenario&) {
          only(r, 2.5);
@@ -357,14 +357,14 @@ TEST_CASE("what does not fit is told first, and the largest loss still") {
   ends_in(told(0.9), "(try --set training.recompute=selective --set training.recompute_layers=3)");
   ends_in(told(0.5), "(try --set training.recompute=full --set training.recompute_layers=7)");
   example.scenario.training.recompute = Recompute::full;
-  ends_in(told(0.95), "smaller micro-batches keep less (try --set training.micro_batch=1)");
+  ends_in(told(0.95), "smaller micro-batches store fewer activations (try --set training.micro_batch=1)");
   example.scenario.training.micro_batch = 1;
-  ends_in(told(0.75), "2 ranks can share out the optimizer's state (try --set strategy.zero_stage=1)");
+  ends_in(told(0.75), "2 ranks can shard the optimizer's state (try --set strategy.zero_stage=1)");
   CHECK(told(0.01).find(", which still needs ") != std::string::npos);
   example.scenario.strategy.gradients = "local-sgd";  // each rank has its own weights
-  ends_in(
-      told(0.75),
-      "twice the stages hold half of the model each (try --set strategy.pipeline=4 --set strategy.data=1)");
+  ends_in(told(0.75),
+          "twice as many stages hold half of the model each (try --set strategy.pipeline=4 --set "
+          "strategy.data=1)");
 }
 
 TEST_CASE("the inputs in short: by group, and every guess by its name") {

@@ -89,7 +89,7 @@ TEST_CASE("What is advised to a step that does not fit makes it fit, by key too"
   Advising a;
   a.open("resnet50-ring", {"training.micro_batch=512", "training.global_batch=16384"});
   CHECK_FALSE(a.window.session().current()->figures.memory.fits);
-  CHECK(a.told().contains("Smaller micro-batches keep less"));
+  CHECK(a.told().contains("Smaller micro-batches store fewer activations"));
   CHECK(a.told().contains("; fits: "));
   QTest::keyClick(&a.window, Qt::Key_T, Qt::ControlModifier | Qt::AltModifier);
   settle(a.window);

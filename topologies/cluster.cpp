@@ -58,7 +58,7 @@ private:
     need(parts_.nodes >= 1 && node_.devices >= 1 && parts_.server_nodes >= 0,
          fmt::format("the cluster has {} nodes of {} devices and {} server nodes", parts_.nodes,
                      node_.devices, parts_.server_nodes),
-         "at least one node and one device, no negative number");
+         "at least one node and one device, and no negative number");
     const std::int64_t endpoints =
         std::int64_t{parts_.nodes} * (std::int64_t{node_.devices} + 1) + parts_.server_nodes;
     need(std::int64_t{parts_.nodes} * node_.devices <= kMostEndpoints && endpoints <= 2 * kMostEndpoints,
@@ -68,10 +68,10 @@ private:
     need(node_.nics >= 1 && node_.nics <= 256, fmt::format("a node has {} NICs", node_.nics), "1 to 256");
     need(finite(node_.device_bandwidth) && finite(node_.pcie_bandwidth) && finite(node_.nic_bandwidth) &&
              finite(node_.device_latency_s) && finite(node_.nic_latency_s) && finite(fabric_.latency_s) && finite(fabric_.link_bandwidth),
-         "a bandwidth or latency is negative or not a number", "0 and more");
+         "a bandwidth or latency is negative or not a number", "0 or more");
     using enum Node::Interconnect;
     need(node_.devices == 1 || node_.interconnect != none,
-         fmt::format("a node has {} devices with nothing between them", node_.devices),
+         fmt::format("a node has {} devices without an interconnect", node_.devices),
          "an interconnect (nvswitch, nvlink-mesh, pcie) or one device");
     need(node_.interconnect != nvswitch || node_.device_bandwidth > 0, "the NVSwitch has no bandwidth",
          "a device bandwidth above 0");
@@ -79,10 +79,10 @@ private:
          "a bandwidth above 0");
     int below = 1;
     for (const auto& level : node_.pcie_switches) {
-      need(node_.pcie_bandwidth > 0, "there are PCIe switches and no PCIe", "a PCIe bandwidth above 0");
+      need(node_.pcie_bandwidth > 0, "there are PCIe switches but no PCIe", "a PCIe bandwidth above 0");
       need(level.devices > below && level.devices % below == 0 && level.devices <= kMostEndpoints,
            fmt::format("a PCIe switch joins {} devices", level.devices),
-           below > 1 ? fmt::format("a multiple of {}, what a switch below it joins", below) : "2 and more");
+           below > 1 ? fmt::format("a multiple of {}, the devices of a switch below it", below) : "2 or more");
       need(positive(level.bandwidth), fmt::format("a PCIe switch's uplink has {} bytes/s", level.bandwidth),
            "a bandwidth above 0");
       below = level.devices;
@@ -105,7 +105,7 @@ private:
     }
     const auto all = static_cast<std::size_t>(node_.devices) * (node_.devices - 1) / 2;
     need(pairs.size() == all || node_.pcie_bandwidth > 0,
-         fmt::format("NVLinks join {} of {} pairs of devices and there is no PCIe", pairs.size(), all),
+         fmt::format("NVLinks join {} of {} pairs of devices but there is no PCIe", pairs.size(), all),
          "a PCIe bandwidth for the other pairs");
   }
 
@@ -115,7 +115,7 @@ private:
       bool all = static_cast<int>(ring.size()) == node_.devices;
       for (std::size_t i = 0; all && i < ring.size(); ++i) all = ring[i] == static_cast<int>(i);
       need(all, fmt::format("a ring orders {} devices", ring.size()),
-           fmt::format("orders in which each of the devices 0 to {} stands once", node_.devices - 1));
+           fmt::format("orders that contain each of the devices 0 to {} once", node_.devices - 1));
     }
   }
 
@@ -130,13 +130,13 @@ private:
         if (!positive(link.bandwidth) || !finite(link.latency_s))
           throw InputError(link.place,
                            fmt::format("the link from {} to {} has {} bytes/s and {} s; allowed: a bandwidth "
-                                       "above 0, a latency from 0",
+                                       "above 0, a latency of 0 or more",
                                        link.a, link.b, link.bandwidth, link.latency_s));
       return;
     }
     if (joins_nodes(fabric_.kind)) return torus();
     need(node_.nic_bandwidth > 0 || parts_.nodes + parts_.server_nodes == 1, "the NICs have no bandwidth",
-         "a NIC bandwidth above 0, or one node alone");
+         "a NIC bandwidth above 0, or a single node");
     if (fabric_.kind == Fabric::Kind::single_switch) return;
     need(positive(fabric_.oversubscription),
          fmt::format("the oversubscription is {}", fabric_.oversubscription), "numbers above 0");
@@ -190,8 +190,8 @@ private:
              fabric_.nodes_per_router <= kMostEndpoints,
          fmt::format("a dragonfly has {} groups of {} routers with {} nodes each", fabric_.groups,
                      fabric_.routers_per_group, fabric_.nodes_per_router),
-         "up to 16,384 groups of 1 to 4,096 routers with 1 and more nodes");
-    need(finite(fabric_.global_bandwidth), "a bandwidth is negative or not a number", "0 and more");
+         "up to 16,384 groups of 1 to 4,096 routers with 1 or more nodes");
+    need(finite(fabric_.global_bandwidth), "a bandwidth is negative or not a number", "0 or more");
     const std::int64_t a_group = std::int64_t{fabric_.routers_per_group} * fabric_.nodes_per_router;
     const std::int64_t groups = fabric_.groups > 0 ? fabric_.groups : 16'384;
     need(all_nodes() <= groups * a_group,

@@ -60,9 +60,8 @@ const Sourced& one_of(const ByPrecision& exceptions, Precision p, const Sourced&
 
 ProductConstants::ProductConstants()
     : small_tiles{1, Basis::published,
-                  "fitted on training tables of A100s and on DeepBench's fp32 products on a V100; of every "
-                  "other shape of DeepBench's with a smallest side from 128 to 1,023, on P100 and V100, "
-                  "errors "
+                  "fitted on training tables of A100s and on DeepBench's fp32 products on a V100; for all "
+                  "other DeepBench shapes with a smallest side from 128 to 1,023, on P100 and V100, errors "
                   "are 10 %",
                   0.10},
       // stream-K and split-k kernels fill the rest of a wave

@@ -59,7 +59,7 @@ FabricGraph::FabricGraph(const std::vector<std::string>& nodes,
   for (std::size_t node = 1; node < nodes.size(); ++node)
     if (reached[node] < 0)
       throw InputError(
-          place, fmt::format("no link leads from {} to {}; allowed: a [[link]] list that connects all nodes",
+          place, fmt::format("no path leads from {} to {}; allowed: a [[link]] list that connects all nodes",
                              nodes[0], nodes[node]));
 }
 

@@ -9,11 +9,11 @@ void read_use_and_idle(Section& section, std::string_view use_key, std::string_v
   use = read_sourced(section, use_key, kWatts, 1);
   idle = read_sourced(section, idle_key, kWatts, 1);
   if (use.value > 0 && idle.value <= 0)
-    section.refuse(use_key, "given", fmt::format("only beside {}", idle_key));
+    section.refuse(use_key, "given", fmt::format("only with {}", idle_key));
   if (idle.value > use.value)
     section.refuse(
         idle_key, use.value > 0 ? fmt::format("{} W, above {}", idle.value, use_key) : std::string("given"),
-        use.value > 0 ? fmt::format("at most {} W", use.value) : fmt::format("only beside {}", use_key));
+        use.value > 0 ? fmt::format("at most {} W", use.value) : fmt::format("only with {}", use_key));
 }
 
 NodePower read_node_power(Section& node) {

@@ -205,7 +205,7 @@ void read_slow(Section& section, ClusterParts& parts) {
         s.refuse("link", '"' + name.substr(0, 100) + '"',
                  whole->links() > 0 ? "a link of the cluster, such as \"" + whole->link_name(0) + "\" or \"" +
                                           whole->link_name(whole->links() - 1) + '"'
-                                    : "nothing: the cluster has no links");
+                                    : "none: the cluster has no links");
       parts.slow_links.push_back({name, factor});
     }
     s.finish();
@@ -234,7 +234,7 @@ Basis read_basis(Section& section, Basis fallback) {
 // Reads the file separately, so that its errors name the file's own keys.
 ClusterFile read_cluster_file(Section& section, const std::string& base_folder) {
   const bool preset = section.has("preset");
-  if (preset && section.has("file")) section.refuse("file", "given beside preset", "one of preset, file");
+  if (preset && section.has("file")) section.refuse("file", "given with preset", "one of preset, file");
   std::string path, folder;
   if (preset) {
     path = checked_preset(section, "preset", "topologies");

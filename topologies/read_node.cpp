@@ -73,13 +73,13 @@ Device read_device_file(const std::string& path) {
 Device device_of(Section& section, const std::string& folder) {
   const bool table = section.is_table("device"), file = section.has("device_file");
   if (file && section.has("device") && !table)
-    section.refuse("device", "given beside device_file", "one of device, device_file");
+    section.refuse("device", "given with device_file", "one of device, device_file");
   const std::string path = file ? beside(folder, section.text("device_file")) : "";
   if (!table) return read_device_file(file ? path : checked_preset(section, "device", "topologies/devices"));
   Section device = section.section("device");
   const bool preset = device.has("preset");
   if (file && preset)
-    section.refuse("device_file", "given beside device.preset", "one of device.preset, device_file");
+    section.refuse("device_file", "given with device.preset", "one of device.preset, device_file");
   device.text("preset", "");
   if (preset) return read_changed_device(device, checked_preset(device, "preset", "topologies/devices"));
   return file ? read_changed_device(device, path) : read_device(device);
@@ -91,9 +91,9 @@ void read_pcie_switches(Section& section, Node& node) {
     const int below = node.pcie_switches.size() > 1 ? node.pcie_switches.end()[-2].devices : 1;
     s.devices = static_cast<int>(level.integer("devices", 2, 4096));
     if (s.devices <= below || s.devices % below != 0)
-      level.refuse(
-          "devices", fmt::format("{}", s.devices),
-          fmt::format("a multiple of {} above it, as a switch of the level before joins {}", below, below));
+      level.refuse("devices", fmt::format("{}", s.devices),
+                   fmt::format("a larger multiple of {}, because a switch of the previous level joins {}",
+                               below, below));
     s.bandwidth = level.number("gb_per_s", kBandwidth) * kGB;
     level.finish();
     if (node.pcie_switches.size() > 8) section.refuse("pcie_switch", "more than 8 levels", "at most 8");

@@ -69,7 +69,8 @@ std::string oversubscription_note(const Cluster& cluster) {
   if (fabric.kind == Fabric::Kind::fat_tree) {
     const int down = ports_down(fabric, node);
     return fmt::format(
-        "Oversubscription {:.4g} would need a part of a cable. An edge switch of {} ports has {} below and "
+        "Oversubscription {:.4g} would need a fraction of a cable. An edge switch of {} ports has {} below "
+        "and "
         "{} "
         "above, all of {}: {:.4g} to 1.",
         asked, fabric.radix, down, fabric.radix - down, cable, given);
@@ -82,7 +83,7 @@ std::string oversubscription_note(const Cluster& cluster) {
       others += fmt::format("{}{:.4g}", others.empty() ? "" : ", ",
                             u->ports_per_cable * node.nic_bandwidth / fabric.link_bandwidth);
   return fmt::format(
-      "Oversubscription {:.4g} would need a part of a cable. {} uplink{} of {} for {} NICs of {} give{} "
+      "Oversubscription {:.4g} would need a fraction of a cable. {} uplink{} of {} for {} NICs of {} give{} "
       "{:.4g} to 1. Whole cables give {} (or set spines and link_gbps).",
       asked, fabric.spines, fabric.spines == 1 ? "" : "s", cable, ports, gigabits(node.nic_bandwidth),
       fabric.spines == 1 ? "s" : "", given, others);

@@ -87,11 +87,11 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
         "median, {:.1f} % at most.",
         fit.held_out.kernels, 100 * fit.held_out.median, 100 * fit.held_out.worst);
   if (found.issue.repeats > 0)
-    heading +=
-        fmt::format("\nTimes are the GPU's own, without the host, which issues an empty kernel in {:.3g} us.",
-                    1e6 * found.issue.median_s);
+    heading += fmt::format(
+        "\nTimes are of the GPU alone, without the host, which issues an empty kernel in {:.3g} us.",
+        1e6 * found.issue.median_s);
   if (found.taken_off > 0.01)
-    heading += fmt::format("\nOther programs had the processor {:.0f} % of the time, which is taken off.",
+    heading += fmt::format("\nOther programs used the processor {:.0f} % of the time, which is subtracted.",
                            100 * found.taken_off);
   for (const std::string& note : found.notes) heading += "\nNote: " + note + ".";
   write_whole_file(path, device_profile_text(fit.device, heading));
@@ -109,7 +109,7 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
   for (const std::string& note : found.notes) out << "  Note: " << note << ".\n";
   if (found.taken_off > 0.05)
     out << fmt::format(
-        "  Other programs had the processor {:.0f} % of the time: measure again when they are done.\n",
+        "  Other programs used the processor {:.0f} % of the time: measure again when they are done.\n",
         100 * found.taken_off);
 }
 
@@ -225,14 +225,15 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
       machine.date);
   std::vector<std::string> notes = arguments.links_notes;
   notes.push_back(fmt::format(
-      "Measured were messages of up to {}{}; longer ones are taken to be as fast", human_bytes(most_message),
-      most_step > 0 ? fmt::format(", and of up to {} in the steps of collectives", human_bytes(most_step))
+      "Messages of up to {}{} were measured; longer ones are assumed to be as fast",
+      human_bytes(most_message),
+      most_step > 0 ? fmt::format(", and of up to {} in the steps of collectives,", human_bytes(most_step))
                     : ""));
   if (faster > 0)
-    notes.push_back(fmt::format(
-        "{} of sizes seemed faster than the links, as shapers and caches let short messages be: written is "
-        "the links' rate",
-        faster == 1 ? "One range" : fmt::format("{} ranges", faster)));
+    notes.push_back(
+        fmt::format("{} of sizes seemed faster than the links, because shapers and caches speed up short "
+                    "messages: the profile has the links' rate",
+                    faster == 1 ? "One range" : fmt::format("{} ranges", faster)));
   for (const std::string& note : notes) heading += "\n" + note + ".";
   write_whole_file(path, link_profile_text(profile, heading));
   if (!arguments.table.empty()) write_whole_file(arguments.table, rows);

@@ -38,10 +38,9 @@ void calibrate_links(Transport& transport, CalibrateArguments arguments, const H
   arguments.links_hardware = carrier.hardware();
   arguments.links_notes = carrier.notes();
   if (!ground && choice.ranks_are != RanksAre::by_machine)
-    arguments.links_notes.push_back(
-        choice.ranks_are == RanksAre::nodes
-            ? "Each rank counts as a node of its own, as --ranks-are nodes says"
-            : "All ranks count as devices of one node, as --ranks-are devices says");
+    arguments.links_notes.push_back(choice.ranks_are == RanksAre::nodes
+                                        ? "Each rank counts as a separate node (--ranks-are nodes)"
+                                        : "All ranks count as devices of one node (--ranks-are devices)");
   arguments.links_algorithm = way.algorithm;
   arguments.links_protocol = way.protocol;
   arguments.print_bandwidths = way.carrier != nullptr;
@@ -101,8 +100,8 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
     return 0;
   }
   if (arguments.ways.size() > 1)
-    throw InputError({}, fmt::format("{} algorithms and protocols of NCCL for ranks that are there already; "
-                                     "allowed: one, or to let rehearse-run start the ranks (--ranks)",
+    throw InputError({}, fmt::format("{} algorithms and protocols of NCCL for ranks that run already; "
+                                     "allowed: one, or ranks that rehearse-run starts (--ranks)",
                                      arguments.ways.size()));
   with_ranks(join, [&](Transport& ranks) {
     if (!links_first && ranks.rank() == 0) measure_device();

@@ -73,7 +73,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   if (arguments.nccl_choices &&
       (arguments.device == "cpu" || scenario.run.collectives == RealRun::Collectives::schedule))
     throw InputError({},
-                     "--nccl-choices is about NCCL's own collectives; allowed with --device gpu (or auto) "
+                     "--nccl-choices applies to NCCL's own collectives; allowed with --device gpu (or auto) "
                      "and --collectives library (or auto)");
   refuse_offload(scenario);
   refuse_simulated_sizes(scenario);

@@ -50,7 +50,7 @@ void add_notes(Measurement& measurement, const Scenario& scenario, const Plan& p
   for (std::string& note : where(reports, scenario, plan)) measurement.notes.push_back(std::move(note));
   measurement.notes.insert(measurement.notes.end(), notes.begin(), notes.end());
   if (!not_trained.empty())
-    measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + not_trained);
+    measurement.notes.push_back("nothing is trained, only sizes and shapes are real: " + not_trained);
 }
 
 // Adds the ranks' GPU records, each with the memory that this step was predicted to need.
@@ -91,8 +91,7 @@ void write_text(const Result& result, const Measurement& measurement, const Step
         << '\n';
   if (measurement.gradients_identical)
     out << wrapped(*measurement.gradients_identical
-                       ? "Ranks with the same layers had the same gradients and weights in every step, bit "
-                         "for bit."
+                       ? "Ranks with the same layers had bit-identical gradients and weights in every step."
                        : "Ranks with the same layers had DIFFERENT gradients or weights.")
         << '\n';
   const double allocated = fullest_worker_bytes(measurement.gpu_ranks, result.plan.endpoints,
@@ -158,8 +157,7 @@ std::string write_unfinished_run(const RunOutput& output, const Scenario& scenar
   std::string kept;
   try {
     std::optional<UnfinishedRun> run = unfinished_run(scenario, plan, journal);
-    if (!run)
-      return cause + "; no step is known to have been finished by all ranks, so that nothing is recorded";
+    if (!run) return cause + "; no step is known to be finished by all ranks, so nothing is recorded";
     kept = fmt::format("the run ended early, after {} of {} steps", run->finished, run->of);
     measurement.warmup_steps = plan.schedule->asynchrony ? 0 : scenario.run.warmup;
     measurement.ended_early = {run->finished, run->of, cause};
@@ -168,7 +166,7 @@ std::string write_unfinished_run(const RunOutput& output, const Scenario& scenar
     add_notes(measurement, scenario, plan, run->reports, {}, run->not_trained);
     write_run({scenario, plan, std::move(run->trace), std::move(measurement)}, output.trace);
   } catch (const std::exception& error) {
-    return fmt::format("{}; {}and what was finished is not recorded: {}", cause,
+    return fmt::format("{}; {}and the finished steps are not recorded: {}", cause,
                        kept.empty() ? "" : kept + ", ", error.what());
   }
   return fmt::format("{}; {}, which are recorded in {}", cause, kept, output.trace);

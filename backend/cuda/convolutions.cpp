@@ -54,7 +54,7 @@ struct Library {
     const char* error = handle == nullptr ? dlerror() : nullptr;
     const std::string why = error == nullptr ? "" : error;
     if (handle == nullptr) handle = dlopen("libcudnn.so", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) throw RunError(why + " (a folder with cuDNN is found by LD_LIBRARY_PATH)");
+    if (handle == nullptr) throw RunError(why + " (add the folder with cuDNN to LD_LIBRARY_PATH)");
     find(handle, "cudnnGetVersion", get_version);
     find(handle, "cudnnGetErrorString", error_string);
     find(handle, "cudnnCreate", create);

@@ -205,7 +205,7 @@ Array CudaArithmetic::allocate(std::size_t elements, Precision precision) {
     std::size_t free = 0, total = 0;
     CHECKED(cudaMemGetInfo(&free, &total));
     throw RunError(
-        fmt::format("cudaMalloc failed: {:.3g} GB were asked for, {:.3g} of {:.3g} GB are free on {}",
+        fmt::format("cudaMalloc failed: {:.3g} GB were requested, {:.3g} of {:.3g} GB are free on {}",
                     1e-9 * static_cast<double>(array.bytes()), 1e-9 * static_cast<double>(free),
                     1e-9 * static_cast<double>(total), device_->name));
   }

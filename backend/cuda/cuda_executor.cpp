@@ -45,11 +45,11 @@ std::string collectives_note(const CudaOptions& options, const std::string& aske
     return fmt::format("NCCL {} chooses algorithms from the environment's NCCL_ALGO={}", nccl_version(),
                        asked);
   if (given != nullptr)
-    return fmt::format("NCCL {} is made to use the schedule's algorithm (NCCL_ALGO={})", nccl_version(),
+    return fmt::format("NCCL {} is set to use the schedule's algorithm (NCCL_ALGO={})", nccl_version(),
                        given);
   return fmt::format("NCCL {} chooses the algorithm of each collective{}", nccl_version(),
                      options.all_reduce
-                         ? fmt::format(": it has no {} all-reduce; --collectives schedule carries that out",
+                         ? fmt::format(": it has no {} all-reduce; --collectives schedule runs it",
                                        kAlgorithmNames[static_cast<std::size_t>(*options.all_reduce)])
                          : "; NCCL_ALGO=Ring or Tree in the environment forces one");
 }

@@ -57,7 +57,7 @@ std::string choices_note(const std::vector<ChosenCollective>& chosen) {
                                    c.algorithm, c.protocol, c.channels);
     if (std::find(told.begin(), told.end(), text) == told.end()) told.push_back(std::move(text));
   }
-  if (told.empty()) return "NCCL told no choices for its collectives";
+  if (told.empty()) return "NCCL reported no choices for its collectives";
   std::string note = "NCCL chose";
   for (std::size_t i = 0; i < std::min(kMost, told.size()); ++i) note += (i == 0 ? ": " : "; ") + told[i];
   if (told.size() > kMost) note += fmt::format("; and {} others", told.size() - kMost);
@@ -245,7 +245,7 @@ public:
         notes.push_back(std::move(choices));
     if (!kernels_unknown_.empty()) notes.push_back("GPU kernels are not recorded: " + kernels_unknown_);
     if (kernels_)
-      notes.emplace_back("GPU kernels were recorded by CUPTI, with which the host launches them more slowly");
+      notes.emplace_back("GPU kernels were recorded by CUPTI, which slows down their launch by the host");
     if (kernels_ && kernels_->dropped() > 0)
       notes.push_back(fmt::format("CUPTI had no room for {} records of kernels", kernels_->dropped()));
     return notes;

@@ -94,21 +94,21 @@ GpuPlace take_gpu(Transport& transport, bool oversubscribe) {
   }
   prepare_nccl();
   if (!connections.empty())
-    place.notes.push_back(fmt::format(
-        "CUDA_DEVICE_MAX_CONNECTIONS={} in the environment is set to 32 for this run, as streams that "
-        "share a hardware queue can wait for each other for ever",
-        connections));
+    place.notes.push_back(
+        fmt::format("CUDA_DEVICE_MAX_CONNECTIONS={} in the environment is set to 32 for this run, because "
+                    "streams that share a hardware queue can wait for each other forever",
+                    connections));
   if (const int near = bind_near(own.pci); near > 0)  // NCCL chooses the network card near the GPU by itself
     place.notes.push_back(
-        fmt::format("rank 0 is bound to the {} processors near its GPU, others likewise", near));
+        fmt::format("rank 0 is bound to the {} processors near its GPU, and the other ranks likewise", near));
   if (sharing > 1) {
     const bool one_machine = std::all_of(machines.begin(), machines.end(),
                                          [&](const std::string& m) { return m == machines.front(); });
     prepare_sharing(machines[static_cast<std::size_t>(transport.rank())], transport.rank(), one_machine);
-    place.notes.push_back(fmt::format(
-        "{} ranks share a GPU: they take turns on it and NCCL goes through sockets, so that this run "
-        "shows arithmetic and order of operations, not the speed of GPUs or of NCCL",
-        sharing));
+    place.notes.push_back(
+        fmt::format("{} ranks share a GPU: they take turns on it and NCCL goes through sockets, so this run "
+                    "shows arithmetic and order of operations, not the speed of GPUs or of NCCL",
+                    sharing));
   }
   return place;
 }

@@ -53,7 +53,7 @@ struct Library {
     const std::string why = error == nullptr ? "" : error;
     if (handle == nullptr) handle = dlopen("libcupti.so", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr)
-      throw RunError(why + " (a folder of the CUDA Toolkit's, extras/CUPTI/lib64, has it: LD_LIBRARY_PATH)");
+      throw RunError(why + " (it is in extras/CUPTI/lib64 of the CUDA Toolkit: add that to LD_LIBRARY_PATH)");
     find(handle, "cuptiActivityEnable", enable);
     find(handle, "cuptiActivityDisable", disable);
     find(handle, "cuptiActivityRegisterCallbacks", register_callbacks);
@@ -70,7 +70,7 @@ struct Library {
     if (result == CUPTI_SUCCESS) return;
     const char* text = nullptr;
     (void)result_string(result, &text);
-    throw RunError(fmt::format("{} failed: {}", call, text != nullptr ? text : "of an unknown cause"));
+    throw RunError(fmt::format("{} failed: {}", call, text != nullptr ? text : "unknown cause"));
   }
 
 private:

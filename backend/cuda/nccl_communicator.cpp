@@ -75,8 +75,7 @@ NcclCommunicator::NcclCommunicator(int members, int member, const std::string& i
     : patience_s_(patience_s) {
   ncclUniqueId unique;
   if (id.size() != sizeof unique.internal)
-    throw RunError(
-        fmt::format("an id of NCCL's has {} bytes; allowed: {}", id.size(), sizeof unique.internal));
+    throw RunError(fmt::format("an NCCL id has {} bytes; allowed: {}", id.size(), sizeof unique.internal));
   std::memcpy(unique.internal, id.data(), id.size());
   int device = 0;
   CHECKED(cudaGetDevice(&device));
@@ -86,8 +85,8 @@ NcclCommunicator::NcclCommunicator(int members, int member, const std::string& i
     promise->set_value(start(device, members, member, unique, most_blocks));
   }).detach();
   if (future.wait_for(std::chrono::duration<double>(patience_s)) == std::future_status::timeout)
-    throw RunError(fmt::format("ncclCommInitRankConfig: not all of {} ranks were there within {:.3g} s",
-                               members, patience_s));
+    throw RunError(fmt::format("ncclCommInitRankConfig: not all of {} ranks joined within {:.3g} s", members,
+                               patience_s));
   const Started started = future.get();
   if (started.result != ncclSuccess)
     throw RunError(fmt::format("ncclCommInitRankConfig: NCCL: {}", started.error));
@@ -128,7 +127,7 @@ void NcclCommunicator::settle(const std::string& name, cudaStream_t stream) {
     const std::string failed = error();
     if (!failed.empty() || monotonic_s() > until_s) {
       abort();
-      throw RunError(failed.empty() ? fmt::format("{}: nothing for {:.3g} s", name, patience_s_)
+      throw RunError(failed.empty() ? fmt::format("{}: no progress for {:.3g} s", name, patience_s_)
                                     : fmt::format("{}: NCCL: {}", name, failed));
     }
     std::this_thread::sleep_for(std::chrono::microseconds(100));

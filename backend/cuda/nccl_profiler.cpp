@@ -104,7 +104,7 @@ std::map<NcclChoice, long> NcclChoices::of(CollectiveKind kind, std::size_t byte
 std::string become_nccl_profiler() {
   constexpr int kNamesChoices = 22400;  // from plugin interface 2 on; earlier, choices are numbers
   if (nccl_version_number() < kNamesChoices)
-    return fmt::format("NCCL {} does not name them; from 2.24 on it does", nccl_version());
+    return fmt::format("NCCL {} does not name them; NCCL 2.24 and later do", nccl_version());
   const char* const given = std::getenv(kPluginVariable);
   if (given != nullptr && std::string_view(given) != kThisProgram)
     return fmt::format("{}={} in the environment names another plugin", kPluginVariable, given);

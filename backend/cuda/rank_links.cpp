@@ -182,8 +182,7 @@ void RankLinks::connect(const std::vector<Communicator>& all, Transport& transpo
   if (budget.most_together > 1)
     notes_.push_back(
         fmt::format("NCCL may use {} thread blocks for a collective and {} for a message, so that the {} "
-                    "communicators of a "
-                    "rank can wait side by side on a GPU of {} multiprocessors",
+                    "communicators of a rank can wait at the same time on a GPU of {} multiprocessors",
                     budget.collectives, budget.messages, budget.most_together, multiprocessors));
 }
 

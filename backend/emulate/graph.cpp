@@ -45,7 +45,7 @@ public:
     const Endpoint last = cluster.server_processor(cluster.server_nodes()) - 1;
     for (const Endpoint e : endpoints)
       if (e < 0 || e > last)
-        throw InputError({}, fmt::format("a rank stands on endpoint {}; allowed: 0 to {}", e, last));
+        throw InputError({}, fmt::format("a rank is on endpoint {}; allowed: 0 to {}", e, last));
     graph_.endpoints = endpoints;
     collect_ways(wanted);
     number_links();
@@ -278,8 +278,8 @@ private:
       const auto& c = graph_.cables[i];
       if (c.forth.name.empty() && std::minmax(c.a, c.b) == std::minmax(a, b)) return static_cast<int>(i);
     }
-    throw RunError(fmt::format("no way leads from {} to {} in the emulated cluster", graph_.vertices[a].name,
-                               graph_.vertices[b].name));
+    throw RunError(fmt::format("no route leads from {} to {} in the emulated cluster",
+                               graph_.vertices[a].name, graph_.vertices[b].name));
   }
 
   void make_forwards() {

@@ -121,9 +121,9 @@ Descriptor make_namespace() {
     const int error = errno;
     if (error != EPERM || !enter_user_namespace() || unshare(CLONE_NEWNET) != 0)
       throw RunError(error == EPERM
-                         ? std::string("an emulated cluster needs root: this user may not make network "
+                         ? std::string("an emulated cluster needs root: this user may not create network "
                                        "namespaces (run it with sudo)")
-                         : fmt::format("no network namespace can be made: {}", std::strerror(error)));
+                         : fmt::format("no network namespace can be created: {}", std::strerror(error)));
     // The original namespace belongs to the real root. It cannot be entered again, and nothing here needs it.
     return own_namespace();
   }

@@ -60,7 +60,7 @@ void EmulatedNetwork::configure(int vertex) {
   const InNamespace in(spaces_[vertex]);
   for (const auto& [name, value] : network_settings())
     if (!set_sysctl(name, value))
-      throw RunError(fmt::format("the emulated cluster cannot be built: /proc/sys/net/{} does not take {}",
+      throw RunError(fmt::format("the emulated cluster cannot be built: /proc/sys/net/{} does not accept {}",
                                  name, value));
   std::vector<std::string> lines = {"link set lo up"};
   for (const Endpoint e : graph_.vertices[vertex].endpoints)
@@ -172,9 +172,9 @@ std::vector<std::string> EmulatedNetwork::routes(int vertex, bool with_rules) co
 void EmulatedNetwork::tell_left_out() {
   if (!graph_.left_out.empty()) {
     const auto& first = graph_.left_out.front();
-    left_out_.push_back(fmt::format("{} links above {:g} Gbit/s ({} with {:g}): what they join is one host",
-                                    graph_.left_out.size(), kMostEmulatedBandwidth * 8e-9, first.name,
-                                    first.bandwidth * 8e-9));
+    left_out_.push_back(fmt::format(
+        "{} links above {:g} Gbit/s ({} with {:g}): the vertices that they join are one host",
+        graph_.left_out.size(), kMostEmulatedBandwidth * 8e-9, first.name, first.bandwidth * 8e-9));
   }
   const double latency_s = graph_.left_out_latency_s + (netem_ ? 0 : graph_.built_latency_s);
   if (latency_s > 0)

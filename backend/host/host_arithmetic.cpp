@@ -83,7 +83,7 @@ Array HostArithmetic::allocate(std::size_t elements, Precision precision) {
   array.data = counts ? static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)) : nullptr;
   if (!array.data)
     throw RunError(
-        fmt::format("out of memory: {:.3g} GB were asked for", 4e-9 * static_cast<double>(elements)));
+        fmt::format("out of memory: {:.3g} GB were requested", 4e-9 * static_cast<double>(elements)));
   std::memset(array.data, 0, bytes);
   return array;
 }

@@ -259,7 +259,7 @@ std::unique_ptr<Hardware> host_hardware(const Schedule& schedule, const Wiring& 
                                         RealRun::Collectives collectives) {
   if (collectives == RealRun::Collectives::library && !transport.reduces())
     throw RunError(
-        fmt::format("run.collectives is \"library\", and {} has no all-reduce of its own; allowed: "
+        fmt::format("run.collectives is \"library\", and {} has no built-in all-reduce; allowed: "
                     "\"schedule\", or MPI's under mpirun",
                     transport.kind()));
   return std::make_unique<HostHardware>(schedule, wiring, rank, transport, workload, collectives);

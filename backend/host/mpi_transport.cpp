@@ -38,7 +38,7 @@ public:
     int provided = 0;
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
     if (provided < MPI_THREAD_MULTIPLE)
-      throw RunError("this MPI does not let several threads call it (MPI_THREAD_MULTIPLE)");
+      throw RunError("this MPI does not support calls from several threads (MPI_THREAD_MULTIPLE)");
     check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &ranks_), "MPI_Comm_size");
@@ -129,7 +129,7 @@ public:
         check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
         if (done != 0) break;
         if (!rested(idle, begin_s))
-          throw RunError(fmt::format("nothing moved for {} s; waiting for MPI_Iallreduce", patience_s_));
+          throw RunError(fmt::format("no progress for {} s; waiting for MPI_Iallreduce", patience_s_));
       }
     }
   }
@@ -166,7 +166,7 @@ private:
     int peer = -1;
     for (const Parcel* p : parcels)
       if (!p->done) peer = p->peer;
-    throw RunError(fmt::format("nothing moved for {} s; waiting for rank {}", patience_s_, peer));
+    throw RunError(fmt::format("no progress for {} s; waiting for rank {}", patience_s_, peer));
   }
 
   // Waits without taking a core from ranks that compute on it; returns false if nothing arrived for too long.

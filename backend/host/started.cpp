@@ -14,8 +14,8 @@ int number(const Environment& get, const char* name, long least, long most = 1'0
   char* end = nullptr;
   const long value = text == nullptr ? -1 : std::strtol(text, &end, 10);
   if (text == nullptr || end == text || *end != '\0' || value < least || value > most)
-    throw InputError({}, fmt::format("the environment variable {} is {}; allowed: a number from {} on", name,
-                                     text == nullptr ? "not set" : fmt::format("\"{}\"", text), least));
+    throw InputError({}, fmt::format("the environment variable {} is {}; allowed: a number of {} or more",
+                                     name, text == nullptr ? "not set" : fmt::format("\"{}\"", text), least));
   return static_cast<int>(value);
 }
 

@@ -84,7 +84,7 @@ void read_all(int socket, void* data, std::size_t bytes, const std::string& from
   while (bytes > 0) {
     const ssize_t n = ::recv(socket, at, bytes, 0);
     if (n == 0) throw RunError(from + " closed the connection before the run began");
-    if (n < 0) fail("no word from " + from);
+    if (n < 0) fail("no data from " + from);
     at += n;
     bytes -= static_cast<std::size_t>(n);
   }
@@ -153,7 +153,7 @@ public:
       read_all(socket.file(), &greeting, sizeof greeting, "a rank");
       if (std::memcmp(greeting.magic, Greeting().magic, sizeof greeting.magic) != 0 ||
           greeting.to != options_.rank)
-        throw RunError("something that is no rank of this run connected to its port");
+        throw RunError("a program that is not a rank of this run connected to its port");
       keep(incoming_, {greeting.from, greeting.channel}, std::move(socket));
     }
   }
@@ -230,10 +230,10 @@ private:
         read_all(socket.file(), &greeting, sizeof greeting, "a rank");
         const int who = greeting.from;
         if (std::memcmp(greeting.magic, Greeting().magic, sizeof greeting.magic) != 0)
-          throw RunError("something that is no rank connected to the port of rank 0");
+          throw RunError("a program that is not a rank connected to the port of rank 0");
         if (who < 1 || who >= options_.ranks || addresses_[who].ip != 0)
-          throw RunError(
-              fmt::format("rank {} came to rank 0; expected: each of 1 to {} once", who, options_.ranks - 1));
+          throw RunError(fmt::format("rank {} connected to rank 0; expected: each of 1 to {} once", who,
+                                     options_.ranks - 1));
         Address address;
         read_all(socket.file(), &address, sizeof address, peer_name(who));
         sockaddr_in there{};
@@ -314,7 +314,7 @@ private:
     if (!options_.congestion.empty() &&
         setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, options_.congestion.data(),
                    static_cast<socklen_t>(options_.congestion.size())) != 0)
-      fail(fmt::format("TCP's congestion control \"{}\" cannot be had", options_.congestion));
+      fail(fmt::format("TCP's congestion control \"{}\" is not available", options_.congestion));
   }
 
   Socket connect_to(const Address& address, const std::string& name) const {
@@ -468,7 +468,7 @@ private:
       if (!p->done) peers.insert(p->peer);
     std::string names;
     for (const int peer : peers) names += (names.empty() ? "" : ", ") + peer_name(peer);
-    throw RunError(fmt::format("nothing moved for {} s; waiting for {}", options_.patience_s, names));
+    throw RunError(fmt::format("no progress for {} s; waiting for {}", options_.patience_s, names));
   }
 
   TcpOptions options_;
@@ -492,7 +492,7 @@ Listener listen_anywhere(int port) {
   here.sin_addr.s_addr = htonl(INADDR_ANY);
   here.sin_port = htons(static_cast<std::uint16_t>(port));
   if (bind(listener.socket, reinterpret_cast<sockaddr*>(&here), sizeof here) != 0)
-    fail(fmt::format("port {} cannot be listened on", port));
+    fail(fmt::format("cannot listen on port {}", port));
   if (listen(listener.socket, 4096) != 0) fail("cannot listen");
   socklen_t size = sizeof here;
   getsockname(listener.socket, reinterpret_cast<sockaddr*>(&here), &size);

@@ -113,7 +113,7 @@ void refuse_offload(const Scenario& scenario) {
   const OffloadTo to = scenario.strategy.offload.optimizer;
   if (to == OffloadTo::none) return;
   throw InputError(
-      {}, fmt::format("{}: strategy.offload is \"{}\"; allowed: \"none\", as real ranks keep optimizer "
+      {}, fmt::format("{}: strategy.offload is \"{}\"; allowed: \"none\", because real ranks store optimizer "
                       "state and weights where they compute (rehearse simulate predicts the others)",
                       scenario.name, kOffloadNames[static_cast<std::size_t>(to)]));
 }
@@ -122,12 +122,12 @@ void refuse_simulated_sizes(const Scenario& scenario) {
   const Framework& framework = scenario.framework;
   const auto refuse = [&](const char* key, const char* what) {
     throw InputError(
-        {}, fmt::format("{}: framework.{} is true; allowed: false, as real ranks {} (rehearse simulate "
+        {}, fmt::format("{}: framework.{} is true; allowed: false, because real ranks {} (rehearse simulate "
                         "predicts the others)",
                         scenario.name, key, what));
   };
   if (framework.narrow_gathers && casts_operands(scenario.training.precision))
-    refuse("narrow_gathers", "gather what they store");
+    refuse("narrow_gathers", "gather tensors as they are stored");
   if (framework.expanded_keys && scenario.strategy.context > 1)
     refuse("expanded_keys", "send each key and value once");
 }

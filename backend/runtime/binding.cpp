@@ -28,7 +28,7 @@ std::vector<int> allowed_processors() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) != 0)
     throw RunError(
-        fmt::format("the processors that this process may use cannot be told: {}", std::strerror(errno)));
+        fmt::format("cannot determine the processors that this process may use: {}", std::strerror(errno)));
   std::vector<int> allowed;
   for (int i = 0; i < CPU_SETSIZE; ++i)
     if (CPU_ISSET(i, &set)) allowed.push_back(i);

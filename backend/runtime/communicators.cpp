@@ -40,7 +40,7 @@ void refuse_unordered(const Schedule& schedule, const Communication& communicati
   const auto refuse = [](const Op& op, const char* why) {
     throw RunError(
         fmt::format("op \"{}\" {}, which the streams of a GPU cannot do; allowed on GPUs: schedules "
-                    "whose order is known beforehand, such as synchronous servers",
+                    "whose order is known in advance, such as synchronous servers",
                     op.name, why));
   };
   for (std::size_t p = 0; p < schedule.programs.size(); ++p) {
@@ -51,8 +51,8 @@ void refuse_unordered(const Schedule& schedule, const Communication& communicati
       if (op.turn >= 0) refuse(op, "waits for its turn");
       for (std::size_t m = 0; m < op.messages.size(); ++m) {
         const Peer::Kind peer = op.messages[m].peer.kind;
-        if (peer == Peer::Kind::any) refuse(op, "receives from whoever sends first");
-        if (peer == Peer::Kind::sender) refuse(op, "answers whoever has sent");
+        if (peer == Peer::Kind::any) refuse(op, "receives from the first rank that sends");
+        if (peer == Peer::Kind::sender) refuse(op, "replies to the rank that has sent");
         const int slot = communication.slot(static_cast<int>(p), static_cast<int>(i), static_cast<int>(m));
         if (communication.slots(static_cast<int>(p))[static_cast<std::size_t>(slot)].stream != op.stream)
           refuse(op, "shares its peer and tag with an op of another stream, in no order between the two");
@@ -79,7 +79,7 @@ std::vector<std::string> share_ids(Transport& transport, const std::vector<Commu
   for (const Communicator& c : communicators) {
     const auto maker = static_cast<std::size_t>(c.ranks.front());
     const std::size_t size = by_rank[maker].size() / of_rank[maker];
-    if (size == 0) throw RunError(fmt::format("rank {} made no ids for its communicators", maker));
+    if (size == 0) throw RunError(fmt::format("rank {} created no ids for its communicators", maker));
     ids.push_back(by_rank[maker].substr(size * taken[maker]++, size));
   }
   return ids;
@@ -108,8 +108,8 @@ BlockBudget block_budget(const std::vector<Communicator>& communicators, int ran
   };
   if (!fits(1, 1))
     throw RunError(
-        fmt::format("{} communicators of a rank wait on its GPU side by side; allowed: {}, three quarters "
-                    "of its {} multiprocessors",
+        fmt::format("{} communicators of a rank wait on its GPU at the same time; allowed: {}, three "
+                    "quarters of its {} multiprocessors",
                     result.most_together, budget, multiprocessors));
   result.collectives = result.messages = 1;
   while (2 * result.collectives <= kMost && fits(2 * result.collectives, 1)) result.collectives *= 2;

@@ -60,7 +60,7 @@ std::string packed(const T& value) {
 template <class T>
 T unpacked(const std::string& text) {
   T value{};
-  if (text.size() != sizeof value) throw RunError("what ranks tell each other of their clocks is not whole");
+  if (text.size() != sizeof value) throw RunError("the ranks' exchange of clock times is incomplete");
   std::memcpy(&value, text.data(), sizeof value);
   return value;
 }
@@ -87,7 +87,7 @@ void share_reading(Transport& transport, const std::vector<std::string>& clocks,
 }  // namespace
 
 void Transport::all_reduce(const std::vector<int>&, int, Collective::Reduction, float*, std::int64_t) {
-  throw RunError(fmt::format("{} has no all-reduce of its own", kind()));
+  throw RunError(fmt::format("{} has no built-in all-reduce", kind()));
 }
 
 bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i) {

@@ -106,7 +106,7 @@ void Journal::map(int file) {
   const int kind = MAP_SHARED | MAP_NORESERVE | (file < 0 ? MAP_ANONYMOUS : 0);
   void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, kind, file, 0);
   if (memory == MAP_FAILED)
-    throw RunError(fmt::format("no memory for {:.3g} MB of spans: {}", 1e-6 * static_cast<double>(bytes_),
+    throw RunError(fmt::format("cannot allocate {:.3g} MB for spans: {}", 1e-6 * static_cast<double>(bytes_),
                                std::strerror(errno)));
   memory_ = static_cast<std::byte*>(memory);
 }

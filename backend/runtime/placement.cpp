@@ -34,7 +34,8 @@ std::vector<std::string> unframed(const std::string& whole) {
     std::uint64_t size = whole.size();  // too large, unless it is read below
     if (whole.size() - at >= sizeof size) std::memcpy(&size, whole.data() + at, sizeof size);
     at += sizeof size;
-    if (at > whole.size() || size > whole.size() - at) throw RunError("what rank 0 sent to all is not whole");
+    if (at > whole.size() || size > whole.size() - at)
+      throw RunError("a message of rank 0 to all ranks is incomplete");
     texts.push_back(whole.substr(at, size));
     at += size;
   }
@@ -114,12 +115,12 @@ std::vector<std::string> placement_notes(const std::vector<std::string>& nodes,
     }
   };
   tell(nodes, machines, [](const std::string& node, const std::string& all) {
-    return fmt::format("ranks that the scenario has in one node ran on several machines ({}: {})", node, all);
+    return fmt::format("ranks of one node of the scenario ran on several machines ({}: {})", node, all);
   });
   tell(machines, nodes, [](const std::string& machine, const std::string& all) {
     return fmt::format(
-        "several nodes of the scenario ran on one machine ({}: {}): between them is no network", machine,
-        all);
+        "several nodes of the scenario ran on one machine ({}: {}): there is no network between them",
+        machine, all);
   });
   return notes;
 }

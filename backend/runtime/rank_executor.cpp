@@ -37,7 +37,7 @@ public:
     for (const Op& op : program.ops)
       if (!op.signalled.empty())
         throw RunError(
-            fmt::format("op \"{}\" signals other ranks, which real ranks do not carry out", op.name));
+            fmt::format("op \"{}\" signals other ranks, which real ranks do not support", op.name));
     for (std::size_t s = 0; s < streams_.size(); ++s) {
       streams_[s].cursor = StreamCursor(program, index_, static_cast<int>(s));
       for (const int op : index_.stream_ops[s]) streams_[s].endless |= index_.per_step[op] == 0;

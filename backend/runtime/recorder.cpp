@@ -34,7 +34,7 @@ public:
 
 private:
   void copy(void* to, std::size_t bytes) {
-    if (bytes > text_.size() - at_) throw RunError("a rank's report is not whole");
+    if (bytes > text_.size() - at_) throw RunError("a rank's report is incomplete");
     if (bytes > 0) std::memcpy(to, text_.data() + at_, bytes);
     at_ += bytes;
   }

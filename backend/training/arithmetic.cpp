@@ -31,7 +31,7 @@ Array share(const Array& whole, int i, int n) {
 }
 
 void expect_rows(std::size_t rows, std::initializer_list<Array> arrays) {
-  for (const Array& array : arrays) expect_elements("what rows have one of", array, rows);
+  for (const Array& array : arrays) expect_elements("an array with one element per row", array, rows);
 }
 
 void expect_elements(std::string_view operand, const Array& array, std::size_t elements) {

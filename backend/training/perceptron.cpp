@@ -18,7 +18,7 @@ std::vector<long> whole_widths(const MultiLayerPerceptron& shape) {
   for (const double width : shape.widths) {
     widths.push_back(std::lround(width));
     if (widths.back() < 1 || static_cast<double>(widths.back()) != width)
-      throw RunError(fmt::format("a perceptron of width {}; allowed: whole numbers from 1 on", width));
+      throw RunError(fmt::format("a perceptron of width {}; allowed: integers of 1 or more", width));
   }
   if (widths.size() < 2) throw RunError("a perceptron needs an input and an output width");
   return widths;

@@ -43,8 +43,8 @@ SegmentKind Perceptron::maker_of(const ValueTransfer& transfer) const {
   for (const Segment& segment : layer.segments)
     if (std::find(segment.outputs.begin(), segment.outputs.end(), transfer.value) != segment.outputs.end())
       return segment.kind;
-  throw RunError(
-      fmt::format("value {} of layer {} is made by none of its segments", transfer.value, transfer.layer));
+  throw RunError(fmt::format("value {} of layer {} is not computed by any of its segments", transfer.value,
+                             transfer.layer));
 }
 
 // A value is reduced from its maker's partial sums and gathered for its reader; its gradient is reduced from
@@ -71,7 +71,7 @@ Array Perceptron::begin_transfer(int stream, const ValueTransfer& t) {
     return summands_->part(
         0, static_cast<std::size_t>(summed.rows * (t.of_gradient ? summed.inputs : summed.outputs)));
   if (t.kind != CollectiveKind::all_reduce)
-    throw RunError(fmt::format("ranks that share layers exchange no numbers by an {}",
+    throw RunError(fmt::format("ranks that split layers do not exchange values by an {}",
                                kCollectiveNames[static_cast<std::size_t>(t.kind)]));
   return t.of_gradient ? input_gradient_of(summed, t.microbatch) : product_of(summed, t.microbatch);
 }

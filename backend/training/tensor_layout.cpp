@@ -89,8 +89,8 @@ TensorLayout Shards::local(TensorLayout whole, const Placements& placements) con
     long& size = whole.sizes.at(static_cast<std::size_t>(at));
     if (size % factors_[f].size != 0)
       throw RunError(fmt::format(
-          "{} elements along dimension {} are to be shared out over {} ranks of axis "
-          "{}; allowed in real training: a multiple of them",
+          "{} elements along dimension {} would be split over {} ranks of axis {}; allowed in real training: "
+          "a multiple of the ranks",
           size, kDimNames[static_cast<std::size_t>(placements[f].dim)], factors_[f].size, factors_[f].axis));
     size /= factors_[f].size;
   }

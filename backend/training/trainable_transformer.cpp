@@ -20,15 +20,14 @@ bool exchanges_rows(const Factor& factor) {
 
 std::string why_no_experts(const Scenario& scenario, const Transformer& t, const DimSizes& sizes) {
   if (scenario.strategy.expert_imbalance > 0)
-    return "rows of experts are the router's, not drawn at random (strategy.expert_imbalance)";
+    return "a real router spreads the rows over experts, without strategy.expert_imbalance";
   if (scenario.strategy.expert_dispatch != ExpertDispatch::experts)
-    return "a row goes to each expert, not once to ranks or nodes (strategy.expert_dispatch)";
+    return "real ranks send a row to each expert, not once to ranks or nodes (strategy.expert_dispatch)";
   // Tolerates a ratio that is given as a truncated decimal.
   const double room = t.experts / t.experts_per_token, capacity = scenario.strategy.capacity_factor;
   if (capacity > 0 && (capacity > room || capacity < room * (1 - 1e-6)))
     return fmt::format(
-        "no token is dropped: strategy.capacity_factor is {}; trained are {}, room for every "
-        "token, or none",
+        "strategy.capacity_factor is {}; allowed in real training: {}, with room for every token, or none",
         capacity, room);
   if (capacity > 0) return "";
   const long chosen = sizes.batch * sizes.sequence * std::lround(t.experts_per_token);
@@ -37,8 +36,8 @@ std::string why_no_experts(const Scenario& scenario, const Transformer& t, const
   for (const Factor& factor : factors_of(scenario))
     if (exchanges_rows(factor))
       return fmt::format(
-          "ranks of axis {} exchange rows of experts, and cannot know how many come: trained is "
-          "strategy.capacity_factor = {}, room for every token",
+          "ranks of axis {} exchange rows of experts, and cannot know how many will arrive; allowed in real "
+          "training: strategy.capacity_factor = {}, with room for every token",
           factor.axis, room);
   return "";
 }
@@ -56,10 +55,9 @@ std::string why_no_transformer(const Scenario& scenario) {
     const char* what;
   };
   for (const Lacking& lacking : {
-           Lacking{!t.causal || t.masked_lm_head || t.pooler,
-                   "anything but the prediction of the next token"},
+           Lacking{!t.causal || t.masked_lm_head || t.pooler, "a task other than next-token prediction"},
            {t.token_types > 0, "token types"},
-           {t.embedding_width > 0, "an embedding of its own width"},
+           {t.embedding_width > 0, "an embedding of another width"},
            {t.kv_lora_rank > 0, "multi-head latent attention"},
            {t.attention_sinks, "attention sinks"},
            {t.attention_softcap || t.logit_softcap, "soft-capping"},
@@ -72,13 +70,14 @@ std::string why_no_transformer(const Scenario& scenario) {
     return fmt::format("{} has {} positions for sequences of {} tokens", scenario.model.title, t.positions,
                        sizes.sequence);
   if (t.rotary && std::lround(t.head_dim > 0 ? t.head_dim : t.hidden / t.heads) % 2 != 0)
-    return fmt::format("{} turns heads of an odd width", scenario.model.title);
+    return fmt::format("{} has rotary embeddings on heads of an odd width", scenario.model.title);
   // Dropout is drawn by the index of a head, and context ranks take turns among a tensor rank's heads, so
   // that the indices would not match.
   const StrategyChoice& s = scenario.strategy;
   if (t.attention_dropout.value_or(t.dropout) && s.tensor > 1 && s.context > 1 &&
       s.context_kind == ContextKind::all_to_all)
-    return "dropout of scores whose heads tensor and context ranks share out (context_kind = \"all-to-all\")";
+    return "dropout of scores whose heads are split over tensor and context ranks (context_kind = "
+           "\"all-to-all\")";
   if (std::string why = t.experts > 0 ? why_no_experts(scenario, t, sizes) : ""; !why.empty()) return why;
   return "";
 }

@@ -88,7 +88,7 @@ void for_each_tensor(const Scenario& scenario, LayerRange layers, const std::vec
 }  // namespace
 
 Array TrainedNetwork::ring_message(int, int segment, int, const RingMessage&, bool) {
-  throw RunError(fmt::format("segment {} is no attention in a ring", segment));
+  throw RunError(fmt::format("segment {} is not ring attention", segment));
 }
 
 std::string why_no_network(const Scenario& scenario) {

@@ -505,7 +505,7 @@ std::string moves_other_numbers(const Schedule& schedule) {
                                op.action.kind == Action::Kind::sum_shared || is_of_shards(op);
       if (op.kind == OpKind::collective && !of_workload &&
           (op.collective.kind != CollectiveKind::all_reduce || !moves_gradients))
-        return fmt::format("\"{}\" sums up something else than gradients", op.name);
+        return fmt::format("\"{}\" sums something other than gradients", op.name);
       const bool messages = op.kind == OpKind::exchange && op.action.kind != Action::Kind::pass_keys;
       for (std::size_t m = 0; messages && m < op.messages.size(); ++m) {
         const int t = tensor_of(op, static_cast<int>(m));
@@ -514,7 +514,7 @@ std::string moves_other_numbers(const Schedule& schedule) {
             t >= 0 && (program.tensors[t].boundary >= 0 || program.tensors[t].kind == TensorKind::weight ||
                        program.tensors[t].kind == TensorKind::gradient);
         if (!server && !worker)
-          return fmt::format("\"{}\" carries something else than layers' numbers", op.name);
+          return fmt::format("\"{}\" carries something other than values of layers", op.name);
       }
     }
   return "";
@@ -582,9 +582,9 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
     return "";
   }
   if (has(schedule, is_of_shards) && precision != Precision::fp32)
-    return fmt::format("weights are shared out in {}", name(precision));
+    return fmt::format("weights are sharded in {}", name(precision));
   if (averages(schedule))
-    return precision == Precision::bf16 ? "weights are averaged, of which bf16 has two copies" : "";
+    return precision == Precision::bf16 ? "weights are averaged, and bf16 has two copies of them" : "";
   if (gathers_outputs(schedule))
     return precision == Precision::fp32 ? "" : fmt::format("DataParallel in {}", name(precision));
   return moves_other_numbers(schedule);

@@ -136,7 +136,8 @@ void TransformerNetwork::write_table_gradient(const Call& c) {
                                 above(c), table, accumulate);
   // The table's gradient is sent after its last micro-batch.
   if (++given_by_embedding_ % microbatches_ == 0 && shares_table_ && given_by_logits_ != given_by_embedding_)
-    throw RunError("the gradient of a tied embedding would leave before the logits' part of it is there");
+    throw RunError(
+        "the gradient of a tied embedding would be sent before the logits' part of it is computed");
   if (!tied_filled_) return;
   arithmetic_.add(c.stream, tied_, table);
   tied_filled_ = false;

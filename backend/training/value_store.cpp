@@ -21,7 +21,7 @@ bool by_sender(const Change& change) {
 int steps_of_sender(const std::vector<Change>& changes) {
   const auto end = std::find_if_not(changes.begin(), changes.end(), by_sender);
   if (std::any_of(end, changes.end(), by_sender))
-    throw RunError("a tensor between stages would have to be summed up behind another change");
+    throw RunError("a tensor between stages would have to be summed after another change");
   return static_cast<int>(end - changes.begin());
 }
 
@@ -110,7 +110,7 @@ void ValueStore::add_paths() {
     if (ring && ring->route == static_cast<int>(r)) {
       // Keys and values travel around the ring instead of being gathered and scattered.
       if (route.forward.size() != 1 || route.backward.size() != 1)
-        throw RunError("what goes around a ring would have to change its placement otherwise, too");
+        throw RunError("keys and values of a ring would need more than one change of placement");
       gradient_made = after(std::move(gradient_made), route.backward.front(), route.gradient_read);
       path.forward.changes.clear();
       path.backward.changes.clear();
@@ -185,7 +185,7 @@ void ValueStore::add_readers(int number) {
           reader.kept_apart = true;
     }
     if (reader.path < 0)
-      throw RunError(fmt::format("input {} of layer {}'s {} comes from nowhere", i, l,
+      throw RunError(fmt::format("input {} of layer {}'s {} has no source", i, l,
                                  kSegmentNames[static_cast<std::size_t>(segment.kind)]));
     readers_[s].push_back(reader);
   }

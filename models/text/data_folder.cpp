@@ -63,7 +63,7 @@ std::string searched_folders(const fs::path& inside) {
 
 std::string allowed_names(std::span<const std::string> known, const fs::path& inside) {
   if (!known.empty()) return fmt::format("{}", fmt::join(known, ", "));
-  return fmt::format("none, as nothing was found in {}", searched_folders(inside));
+  return fmt::format("none, because nothing was found in {}", searched_folders(inside));
 }
 
 }  // namespace rehearse

@@ -364,7 +364,7 @@ void Section::require(std::string_view key, std::string_view because, const std:
   refuse_misspelt(key);
   const TomlValue* value = value_of(table_, because);
   const std::string beside =
-      value ? fmt::format(" beside {} = {}", because, toml_value_text(*value).substr(0, 60)) : "";
+      value ? fmt::format(" with {} = {}", because, toml_value_text(*value).substr(0, 60)) : "";
   throw InputError(place(because),
                    fmt::format("{} is missing{}; allowed: {}", joined(path_, key), beside, allowed));
 }

@@ -13,7 +13,7 @@ inline constexpr int kDone = 0, kRunFailed = 1, kInputWrong = 2;  // exit status
 // quietly with exit status 0, because nothing went wrong with what was read.
 class ReaderGone : public std::exception {
 public:
-  const char* what() const noexcept override { return "nobody reads standard output"; }
+  const char* what() const noexcept override { return "the reader of standard output is gone"; }
 };
 
 // Calls `run`, which returns the exit status. Prints errors that it throws, and errors writing to standard

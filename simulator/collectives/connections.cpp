@@ -47,8 +47,8 @@ const std::vector<int>& ring_of(const Lane& lane) {
   if (lane.stages.size() != 1 || lane.stages.front().kind != Stage::Kind::all_reduce ||
       lane.stages.front().groups.size() != 1)
     throw RunError(
-        fmt::format("a collective other than an all-reduce has a plan of {} stages and {} groups in the "
-                    "first; allowed: one stage of one ring, the plan of algorithm \"ring\"",
+        fmt::format("a collective other than an all-reduce has {} steps and {} groups in the first; allowed: "
+                    "one step on one ring, as with algorithm \"ring\"",
                     lane.stages.size(), lane.stages.empty() ? 0 : lane.stages.front().groups.size()));
   return lane.stages.front().groups.front();
 }

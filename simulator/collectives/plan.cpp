@@ -165,9 +165,9 @@ std::vector<Lane> collnet_direct_lanes(const Cluster& cluster, const std::vector
 std::string collnet_misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members,
                            const std::vector<Members>& nodes) {
   if (!cluster.fabric().sharp)
-    return "a network whose switches do not sum; allowed: a fabric with sharp = true";
+    return "a network whose switches do not reduce; allowed: a fabric with sharp = true";
   if (std::any_of(members.begin(), members.end(), [&](Endpoint e) { return e >= cluster.devices(); }))
-    return "members that are no devices; allowed: devices";
+    return "members that are not devices; allowed: devices";
   if (nodes.size() < 2) return "members on one node; allowed: several nodes";
   if (algorithm == Algorithm::collnet_direct && nodes.front().size() > 1 &&
       cluster.node().interconnect != Node::Interconnect::nvswitch)
@@ -182,8 +182,8 @@ std::string switch_misfit(Algorithm algorithm, const Cluster& cluster, const std
   bool processors = false;
   for (const Endpoint e : members) processors = processors || e >= cluster.devices();
   if (node.interconnect != Node::Interconnect::nvswitch || processors || node.device.compute_capability < 90)
-    return "members without an NVSwitch that sums; allowed: GPUs from compute capability 9.0 on (H100) with "
-           "interconnect = \"nvswitch\"";
+    return "members without an NVSwitch that reduces; allowed: GPUs from compute capability 9.0 on (H100) "
+           "with interconnect = \"nvswitch\"";
   if (algorithm == Algorithm::nvls && nodes.size() > 1)
     return fmt::format("members on {} nodes; allowed: one node (several: nvls-tree)", nodes.size());
   if (algorithm == Algorithm::nvls_tree && nodes.size() < 2)
@@ -277,7 +277,7 @@ std::string misfit(Algorithm algorithm, const Cluster& cluster, const std::vecto
   const std::vector<Members> nodes = members_by_node(cluster, members);
   for (std::size_t i = 1; i < nodes.size(); ++i)
     if (nodes[i].size() != nodes[0].size())
-      return fmt::format("{} members on one node and {} on another; allowed: equally many on every node",
+      return fmt::format("{} members on one node and {} on another; allowed: the same number on every node",
                          nodes[0].size(), nodes[i].size());
   if (is_collnet(algorithm)) return collnet_misfit(algorithm, cluster, members, nodes);
   if (switched) return switch_misfit(algorithm, cluster, members, nodes);
@@ -320,7 +320,7 @@ CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
       plan.lanes = collnet_direct_lanes(cluster, members);
       break;
     case Algorithm::automatic:
-      throw RunError("an all-reduce is of algorithm \"auto\"; a schedule names the one that was chosen");
+      throw RunError("an all-reduce has algorithm \"auto\"; a schedule must name the chosen algorithm");
   }
   return plan;
 }

@@ -26,7 +26,7 @@ Box box_of(const Cluster& cluster, const std::vector<Endpoint>& members) {
   Box box;
   const Fabric& fabric = cluster.fabric();
   if (fabric.kind != Fabric::Kind::torus && fabric.kind != Fabric::Kind::ring) {
-    box.misfit = "a fabric that is no torus; allowed: fabrics of kind \"torus\" or \"ring\"";
+    box.misfit = "a fabric that is not a torus; allowed: fabrics of kind \"torus\" or \"ring\"";
     return box;
   }
   const std::vector<std::vector<int>> nodes = members_by_node(cluster, members);
@@ -60,8 +60,8 @@ Box box_of(const Cluster& cluster, const std::vector<Endpoint>& members) {
   }
   if (!equal || !whole || places != nodes.size()) {
     box.misfit = fmt::format(
-        "{} members that do not fill whole dimensions of the torus of {}; allowed: groups of all nodes "
-        "along some of its dimensions, with equally many members on each",
+        "{} members that do not fill complete dimensions of the torus of {}; allowed: groups of all nodes "
+        "along some of its dimensions, with the same number of members on each",
         members.size(), dims_text(fabric.dims));
     return box;
   }

@@ -58,7 +58,7 @@ std::vector<std::int64_t> ChildTasks::tasks() const {
 void ChildTasks::start(std::int64_t task) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    throw RunError(fmt::format("no pipe for a simulation: {}", std::strerror(errno)));
+    throw RunError(fmt::format("cannot create a pipe for a simulation: {}", std::strerror(errno)));
   std::fflush(nullptr);
   const pid_t parent = getpid(), child = fork();
   if (child == 0) {
@@ -68,7 +68,7 @@ void ChildTasks::start(std::int64_t task) {
   close(ends[1]);
   if (child < 0) {
     close(ends[0]);
-    throw RunError(fmt::format("no process for a simulation: {}", std::strerror(errno)));
+    throw RunError(fmt::format("cannot start a process for a simulation: {}", std::strerror(errno)));
   }
   children_.push_back({child, ends[0], {task, {}, {}}});
 }
@@ -98,7 +98,7 @@ std::vector<TaskEnd> ChildTasks::wait(int most_ms) {
     close(child.pipe);
     const int status = status_at_end(child.process);
     if (WIFSIGNALED(status)) {
-      child.end.failure = fmt::format("the simulation ended by signal {} ({})", WTERMSIG(status),
+      child.end.failure = fmt::format("the simulation was ended by signal {} ({})", WTERMSIG(status),
                                       strsignal(WTERMSIG(status)));
     } else if (WEXITSTATUS(status) != 0) {
       child.end.failure = "the simulation ended without a result";

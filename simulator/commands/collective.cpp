@@ -30,7 +30,7 @@ int ranks_of(const Cluster& cluster, int devices) {
     throw InputError({"--devices"}, fmt::format("is {}; allowed: 2 to {}, the devices of {}", devices, all,
                                                 cluster.title.empty() ? cluster.name : cluster.title));
   if (all < 2)
-    throw InputError({"--nodes"}, fmt::format("{} has one device in all; allowed: as many nodes as have at "
+    throw InputError({"--nodes"}, fmt::format("{} has one device in all; allowed: enough nodes for at "
                                               "least 2 devices",
                                               cluster.name));
   return devices > 0 ? devices : all;

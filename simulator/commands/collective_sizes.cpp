@@ -65,7 +65,7 @@ void add_range(std::string_view range, std::size_t dots, std::vector<double>& si
   if (last < first) refuse(range, "ends before it begins");
   for (std::int64_t size = first;;) {
     if (sizes.size() == kMostCollectiveSizes)
-      refuse(range, fmt::format("makes more than {} sizes", kMostCollectiveSizes));
+      refuse(range, fmt::format("gives more than {} sizes", kMostCollectiveSizes));
     sizes.push_back(static_cast<double>(size));
     if (grows ? size > last / step : step > last - size) return;
     size = grows ? size * step : size + step;
@@ -84,7 +84,7 @@ std::vector<double> parse_collective_sizes(std::string_view text) {
       add_range(part, dots, sizes);
     } else {
       if (sizes.size() == kMostCollectiveSizes)
-        refuse(part, fmt::format("makes more than {} sizes", kMostCollectiveSizes));
+        refuse(part, fmt::format("gives more than {} sizes", kMostCollectiveSizes));
       sizes.push_back(static_cast<double>(size_of(part)));
     }
     at = end + 1;

@@ -156,7 +156,7 @@ MeasurementTable parse_printed_table(const std::string& text, const std::string&
     if (words.empty() || words[0][0] == '#' || time_column == 0) continue;
     if (words[0].find_first_not_of("0123456789") != std::string::npos) continue;  // a line of a log
     if (words.size() <= time_column)
-      throw InputError(place, fmt::format("the row has {} columns; allowed: {} and more, as the header says",
+      throw InputError(place, fmt::format("the row has {} columns; allowed: {} or more, as in the header",
                                           words.size(), time_column + 1));
     if (words[0] == "0") continue;
     PublishedRow& row = table.rows.emplace_back();
@@ -237,7 +237,7 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
                        "the row names no cluster; allowed: a name in the column cluster.preset, or --set "
                        "cluster.preset=NAME and cluster.nodes=N");
     if (c.kind.empty())
-      throw InputError(place, fmt::format("the table does not say which collective it is of; allowed: --set "
+      throw InputError(place, fmt::format("the table does not name its collective; allowed: --set "
                                           "collective=NAME, of {}",
                                           fmt::join(kExchangeNames, ", ")));
     together[{c.kind, c.cluster, c.nodes, c.devices, c.algorithm}].push_back(i);

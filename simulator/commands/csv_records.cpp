@@ -16,11 +16,11 @@ void check(const std::vector<CsvRecord>& records, const std::string& path) {
   const std::vector<std::string>& columns = records.front().fields;
   for (const std::string& name : columns)
     if (std::count(columns.begin(), columns.end(), name) > 1)
-      throw InputError({path, 1, 1}, fmt::format("column {} stands twice; allowed: once", in_quotes(name)));
+      throw InputError({path, 1, 1}, fmt::format("column {} appears twice; allowed: once", in_quotes(name)));
   for (const CsvRecord& record : records)
     if (record.fields.size() != columns.size())
       throw InputError({path, record.line, 1},
-                       fmt::format("the row has {} fields; allowed: {}, as many as there are columns",
+                       fmt::format("the row has {} fields; allowed: {}, the number of columns",
                                    record.fields.size(), columns.size()));
 }
 

@@ -162,7 +162,8 @@ std::vector<std::string> recorded_runs(const std::string& input) {
     if (is_run(entry.path().string())) found.push_back(entry.path().string());
   if (error) throw InputError({input, 0, 0}, "cannot be read: " + error.message());
   if (found.empty())
-    throw InputError({input, 0, 0}, "holds no recorded run; allowed: a folder with .json or .json.gz files");
+    throw InputError({input, 0, 0},
+                     "contains no recorded run; allowed: a folder with .json or .json.gz files");
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -36,7 +36,7 @@ std::string executed(const Measurement& m) {
 
 std::string gradients(const Measurement& m) {
   if (!m.gradients_identical) return "";
-  return *m.gradients_identical ? "Synchronised gradients were the same bits on all ranks."
+  return *m.gradients_identical ? "Synchronised gradients were bit-identical on all ranks."
                                 : "Synchronised gradients differed between ranks.";
 }
 
@@ -63,9 +63,9 @@ void write_one(const JudgedRun& run, std::ostream& out) {
                      counted(static_cast<double>(run.times.seconds.size()), "step"), time(run.times.least_s),
                      time(run.times.most_s), time(run.times.lower_quartile_s),
                      time(run.times.upper_quartile_s));
-  write_figures(run.ops, "op, a rank's seconds in a step", true, time, out);
+  write_figures(run.ops, "op, seconds per rank and step", true, time, out);
   write_figures(run.breakdown, "part of the step", false, time, out);
-  out << fmt::format("\n  Communication behind computation: measured {}, predicted {}\n\n",
+  out << fmt::format("\n  Communication overlapped with computation: measured {}, predicted {}\n\n",
                      in_percent(run.overlap.measured), in_percent(run.overlap.predicted));
   out << wrapped(run.sentence) << '\n';
   out << wrapped(fmt::format("Measured{} by the {} on {}.", m.date.empty() ? "" : " " + m.date, executed(m),
@@ -162,7 +162,7 @@ void write_runs_text(const std::vector<JudgedRun>& runs, std::ostream& out) {
   const std::vector<Comparison> comparisons = compared_runs(runs);
   if (comparisons.empty()) return;
   out << fmt::format(
-      "  Order: {} of {} pairs right, of runs with the same cluster and model whose middle halves do not "
+      "  Order: {} of {} pairs right, among runs with the same cluster and model whose middle halves do not "
       "overlap\n",
       right_ones(comparisons), comparisons.size());
   for (const Comparison& c : comparisons)

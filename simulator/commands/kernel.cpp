@@ -200,7 +200,8 @@ void run_kernel(const KernelArguments& arguments, std::ostream& out) {
   const std::string place = "kernel " + arguments.kind;
   if (arguments.batch > 0) {
     if (q.kind->name != "gemm") throw InputError({place}, "--batch is given; allowed: with gemm only");
-    if (q.sizes.size() > 3) throw InputError({place}, "--batch is given beside a fourth size; allowed: one");
+    if (q.sizes.size() > 3)
+      throw InputError({place}, "--batch is given with a fourth size; allowed: one of the two");
     if (q.sizes.size() == 3) q.sizes.push_back(arguments.batch);
   }
   const Device device = device_named(arguments.device, "--device");

@@ -38,7 +38,7 @@ void check(const KernelQuestion& q, const std::string& place) {
   if (kind.name != "attention" && q.causal)
     throw InputError({place}, fmt::format("{} is causal; allowed: attention", kind.name));
   if (kind.name != "attention" && q.attention != AttentionKernels::unfused)
-    throw InputError({place}, fmt::format("{} by {}; allowed: attention", kind.name,
+    throw InputError({place}, fmt::format("{} is computed by {}; allowed: attention", kind.name,
                                           kAttentionKernelsNames[static_cast<std::size_t>(q.attention)]));
   if (std::find(kind.passes.begin(), kind.passes.end(), q.pass) == kind.passes.end()) {
     std::vector<std::string_view> allowed;
@@ -85,10 +85,9 @@ std::vector<Kernel> convolution(const KernelQuestion& q, const std::string& plac
   shape.padding_height = q.sizes.size() > 8 ? size(8) : shape.padding_width;
   shape.stride = q.sizes.size() > 9 ? size(9) : 1;
   if (q.sizes.size() > 10 && size(10) != shape.stride)
-    throw InputError({place},
-                     fmt::format("stride_h is {} beside stride_w = {}; allowed: the same stride along both "
-                                 "sides",
-                                 size(10), shape.stride));
+    throw InputError(
+        {place}, fmt::format("stride_h is {} with stride_w = {}; allowed: the same stride in both dimensions",
+                             size(10), shape.stride));
   const auto refuse_filter = [&](const char* side, int filter, int padded) {
     if (filter > padded)
       throw InputError({place}, fmt::format("the filter's {} is {}; allowed: at most that of the padded "
@@ -184,7 +183,7 @@ KernelAnswer answer(const KernelQuestion& q, const Device& device, const std::st
     std::vector<std::string_view> allowed;
     for (std::size_t i = 0; i < kAttentionKernelsNames.size(); ++i)
       if (device.has(static_cast<AttentionKernels>(i))) allowed.push_back(kAttentionKernelsNames[i]);
-    throw InputError({place}, fmt::format("attention by {}, of which {} has no efficiency; allowed: {}",
+    throw InputError({place}, fmt::format("attention by {}, for which {} has no efficiency; allowed: {}",
                                           kAttentionKernelsNames[static_cast<std::size_t>(q.attention)],
                                           device.name, fmt::join(allowed, ", ")));
   }

@@ -33,7 +33,7 @@ void run_launch(const LaunchArguments& arguments, std::istream& in, std::ostream
     throw RunError(fmt::format("{} cannot run this job:{}", framework->title, reasons));
   }
   if (!file.cannot.empty())
-    err << "What " << framework->title << " does otherwise than the scenario says, or leaves to you:\n";
+    err << "What " << framework->title << " does differently from the scenario, or leaves to you:\n";
   for (const std::string& sentence : file.cannot) err << wrapped(printable(sentence)) << '\n';
   if (arguments.out.empty())
     out << file.text;

@@ -50,7 +50,7 @@ private:
             tasks_.results != nullptr ? tasks_.results->find(tasks_.first + turn_) : nullptr;
         const auto ended = ended_.find(turn_);
         if (known == nullptr && ended == ended_.end()) {
-          if (is_forgotten(turn_)) throw std::logic_error("a task is wanted again");
+          if (is_forgotten(turn_)) throw std::logic_error("a task was requested twice");
           break;
         }
         tasks_.taken(known != nullptr ? TaskEnd{turn_, *known, {}} : ended->second);

@@ -60,9 +60,9 @@ std::string own_value(const std::string& key,
   const auto found =
       std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == key; });
   if (found != values.end()) return found->second;
-  throw InputError({"--keep " + key},
-                   "names a key that the scenario does not give; allowed: a key that it gives, "
-                   "or --vary with a value");
+  throw InputError(
+      {"--keep " + key},
+      "names a key that is not in the scenario; allowed: a key in the scenario, or --vary with a value");
 }
 
 PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, const std::string& path) {
@@ -75,7 +75,7 @@ PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, co
   const auto add = [&](const char* option, const std::string& assignment) {
     const auto [limit, fresh] = limits.space.insert(parse_limit(assignment));
     if (!fresh)
-      throw InputError({option}, fmt::format("names the key {} again; allowed: each key once in --vary and "
+      throw InputError({option}, fmt::format("repeats the key {}; allowed: each key once in --vary and "
                                              "--keep together",
                                              in_quotes(limit->first)));
   };
@@ -149,7 +149,7 @@ void make_folder(const PlanArguments& arguments, const std::vector<std::string>&
   std::error_code error;
   fs::create_directories(arguments.out, error);
   if (error || !fs::is_directory(arguments.out))
-    throw InputError({"--out"}, fmt::format("is {}, which cannot be made{}{}; allowed: a folder",
+    throw InputError({"--out"}, fmt::format("is {}, which cannot be created{}{}; allowed: a folder",
                                             in_quotes(arguments.out), error ? ": " : "", error.message()));
   for (const std::string& file : files_read) {
     const fs::path there = fs::path(arguments.out) / fs::path(file).filename();
@@ -198,7 +198,7 @@ int run_plan(const PlanArguments& asked, std::istream& in, std::ostream& out, st
   const PlanLimits limits = limits_of(arguments, text, path);
   const Ranks ranks = ranks_of_this_run();
   if (ranks.size > 1 && arguments.results.empty())
-    throw InputError({}, "several ranks need a file in common; allowed: --results FILE");
+    throw InputError({}, "several ranks need a shared file; allowed: --results FILE");
 
   std::vector<SearchedWorld> worlds;
   for (PlanWorld& world : plan_worlds(arguments, text, path))

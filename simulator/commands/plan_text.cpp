@@ -33,7 +33,7 @@ std::string cost_line(const PlanAnswer& answer, const AnsweredPlan& plan) {
   std::string line = parts.empty() ? "" : fmt::format("{} a step", fmt::join(parts, " and "));
   if (!plan.training) return line;
   const TrainingCost& all = *plan.training;
-  line += fmt::format("{}the whole training {} days, {} {}-hours", line.empty() ? "" : "; ",
+  line += fmt::format("{}the entire training {} days, {} {}-hours", line.empty() ? "" : "; ",
                       with_digits(all.seconds / 86400, 3), with_prefix(all.device_hours),
                       answer.devices.substr(0, answer.devices.size() - 1));
   if (all.money) line += fmt::format(", {} {}", with_prefix(*all.money), answer.currency);
@@ -88,7 +88,8 @@ void write_table(const PlanAnswer& answer, std::ostream& out) {
     out << fmt::format("  {}\n", plan.words);
     if (!plan.why.empty()) out << fmt::format("{:>7} {}\n", "", plan.why);
   }
-  if (answer.pareto.size() > 1) out << "  * no other plan here is as good in time, memory and cost\n";
+  if (answer.pareto.size() > 1)
+    out << "  * no other plan in this table is as good in time, memory and cost\n";
   out << '\n';
 }
 
@@ -98,9 +99,9 @@ std::string space_sentence(const PlanAnswer& answer) {
   const auto add = [&](std::int64_t count, const char* what) {
     if (count > 0) parts.push_back(fmt::format("{} {}", with_thousands(count), what));
   };
-  add(answer.impossible, "cannot divide the model so");
+  add(answer.impossible, "cannot divide the model this way");
   add(answer.too_large, "need more memory than a device has");
-  add(answer.slower, "cannot be faster, as their work alone takes too long");
+  add(answer.slower, "cannot be faster, because their work alone takes too long");
   add(answer.beyond_limits, "cannot satisfy the constraints");
   add(answer.failed, "could not be simulated");
   add(answer.simulated, answer.simulated == 1 ? "was simulated" : "were simulated");
@@ -145,8 +146,8 @@ void write_changed(const PlanAnswer& answer, std::ostream& out) {
 std::string decision_sentence(const OpenDecision& open) {
   const PlanDecision& decision = open.decision;
   std::string text = fmt::format(
-      "Plans {} and {} cannot be told apart: they differ by {}, and the constants "
-      "leave that uncertain by {}, most of it {}.",
+      "Plans {} and {} are too close to distinguish: they differ by {}, and the constants make this "
+      "uncertain by {}, most of it from {}.",
       open.first + 1, open.second + 1, in_percent(std::expm1(decision.difference)),
       in_percent(std::expm1(decision.uncertainty)), decision.constant);
   if (!decision.measure.empty())
@@ -167,8 +168,8 @@ void write_plan_text(const PlanAnswer& answer, std::ostream& out) {
   if (std::any_of(answer.plans.begin(), answer.plans.end(),
                   [](const AnsweredPlan& plan) { return plan.basis == PlanBasis::extended; }))
     out << wrapped(
-               "Steps of many micro-batches were simulated with few of them and extended by as much as each "
-               "further one takes (--exact simulates all).")
+               "Steps of many micro-batches were simulated with few of them and extrapolated by the time of "
+               "each further one (--exact simulates all).")
         << '\n';
   if (const auto& interval = answer.plans.front().interval_s)
     out << wrapped(fmt::format("Nine of ten measurements of plan 1 are expected between {} and {}.",

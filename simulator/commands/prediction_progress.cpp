@@ -67,7 +67,7 @@ WatchPrediction PredictionProgress::watch() {
     show(label_ + progress_text(progress));
   };
   watch.what_ifs = [this](std::size_t ended, std::size_t all) {
-    show(fmt::format("{}what 10 % more of a resource brings: {} of {}", label_, ended, all));
+    show(fmt::format("{}effects of 10 % more of a resource: {} of {}", label_, ended, all));
   };
   return watch;
 }

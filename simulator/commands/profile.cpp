@@ -38,7 +38,7 @@ void write_layers(const StepProfile& p, std::ostream& out) {
   for (const ProfiledLayer& layer : p.layers) {
     out << fmt::format("  {:{}}  {:>13}  {:>13}  {:>14}", printable(layer.name), width,
                        in_ms(layer.forward_s), in_ms(layer.backward_s),
-                       p.has_shapes ? human_bytes(layer.gradient_bytes) : "not known");
+                       p.has_shapes ? human_bytes(layer.gradient_bytes) : "unknown");
     if (p.on_gpu) out << fmt::format("  {:>7.0f}", layer.forward_kernels + layer.backward_kernels);
     out << '\n';
   }
@@ -61,7 +61,7 @@ void write_parts(const StepProfile& p, std::ostream& out) {
        true);
   part("waiting for collectives", p.communication_s);
   if (p.on_gpu) {
-    part("kernels of no layer", p.other_s);
+    part("kernels outside of layers", p.other_s);
     part("idle between steps", p.between_steps_s);
     part("idle within steps", p.idle_s - p.between_steps_s);
   } else {
@@ -87,7 +87,7 @@ void write_profile_text(const StepProfile& p, const ProfileArguments& arguments,
   if (p.kernel_launch_s > 0)
     out << fmt::format("  The host takes {:.2f} us for each kernel.\n", p.kernel_launch_s / kMicro);
   if (p.collective_s > 0)
-    out << fmt::format("  Collectives take {} of each step, hidden or not, and are left out.\n",
+    out << fmt::format("  Collectives take {} of each step, overlapped or not, and are left out.\n",
                        in_ms(p.collective_s));
   if (!comes_in_order(p)) {
     std::string names;

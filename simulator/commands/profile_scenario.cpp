@@ -117,9 +117,9 @@ std::string framework_text(const StepProfile& profile) {
       costs += fmt::format("{} = {{value = {}, basis = \"measured\", source = {}}}\n", key, number(value),
                            toml_string(source_of(profile) + ", " + what));
   };
-  add("step_ms", step_s / kMilli, "what a step takes outside of its layers and the update");
+  add("step_ms", step_s / kMilli, "time of a step outside of its layers and the update");
   add("kernel_launch_us", profile.kernel_launch_s / kMicro,
-      "time of the host for each kernel of passes and update, without its waits for the GPU");
+      "time of the host for each kernel of passes and update, without waiting for the GPU");
   return costs.empty() ? "" : "\n[framework]\ntitle = \"PyTorch, as profiled\"\n" + costs;
 }
 
@@ -132,16 +132,17 @@ std::vector<std::string> profile_notes(const StepProfile& profile, const Profile
     notes.push_back(
         "The trace has no sizes of parameters: ranks send no gradients. Profile with record_shapes=True.");
   if (profile.has_shapes && profile.micro_batch == 0 && choices.micro_batch == 0)
-    notes.push_back("The trace does not tell the batch: one sample is what a pass of the trace trained.");
+    notes.push_back(
+        "The trace does not give the batch size: all that a pass of the trace trained counts as one sample.");
   notes.push_back(
-      "The halves of the backward pass are not told apart: schedules that split it gain nothing.");
+      "The two parts of the backward pass are not distinguished: schedules that split it gain nothing.");
   if (profile.optimizer.empty())
     notes.push_back("The trace has no optimizer.step(): the update is left out.");
   if (!is_known_optimizer(profile.optimizer))
-    notes.push_back(fmt::format("{} is counted as Adam where memory is concerned; its time is measured.",
+    notes.push_back(fmt::format("{} counts as Adam in the memory estimate; its time is measured.",
                                 printable(profile.optimizer)));
   if (profile.ranks > 1)
-    notes.push_back(fmt::format("The trace is of one of {} ranks: what its collectives took is left out.",
+    notes.push_back(fmt::format("The trace is of one of {} ranks: the time of its collectives is left out.",
                                 profile.ranks));
   return notes;
 }
@@ -151,8 +152,14 @@ std::string profile_scenario(const StepProfile& profile, const ProfileScenario& 
   const double told = choices.micro_batch > 0 ? choices.micro_batch : profile.micro_batch;
   const auto micro_batch = static_cast<long>(told > 0 ? told : 1);
   std::string out = fmt::format(
-      "# One device trains what was profiled. For N of them: --set cluster.nodes=N --set "
-      "training.global_batch=N*{}\n\n[model]\nname = {}\ntitle = {}\nsources = [{}]\nnotes = [\n",
+      "# One device trains, as in the profile. For N devices: --set cluster.nodes=N --set "
+      "training.global_batch=N*{}\n"
+      "\n"
+      "[model]\n"
+      "name = {}\n"
+      "title = {}\n"
+      "sources = [{}]\n"
+      "notes = [\n",
       micro_batch * profile.passes, toml_string(name_of(profile)),
       toml_string("profile of " + name_of(profile)), toml_string(source_of(profile)));
   for (const std::string& note : profile_notes(profile, choices)) out += "  " + toml_string(note) + ",\n";

@@ -22,7 +22,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::string_view kFormat = "rehearse-results\t", kVersion = "1\t";
-const char* const kWayOut = "; choose another file, or begin anew with --force-new";
+const char* const kWayOut = "; choose another file, or start over with --force-new";
 
 // Bytes of the file that serve as locks. No file is this long, and every file system accepts such offsets.
 constexpr off_t kWriting = off_t{1} << 62;               // exclusive to write, shared to read
@@ -74,14 +74,14 @@ SharedResults::SharedResults(const std::string& path, const std::string& identit
     : path_(path), head_(fmt::format("{}{}{}\n", kFormat, kVersion, identity)), ranks_(ranks) {
   if (identity.empty() || std::any_of(identity.begin(), identity.end(),
                                       [](char c) { return static_cast<unsigned char>(c) < ' '; }))
-    throw std::invalid_argument("an identity of results is one line of text");
+    throw std::invalid_argument("an identity of results must be one line of text");
   try {
     open_file(patience_s);
     if (force_new) {
       begin_anew(patience_s);
     } else {
       if (!await(patience_s, [&] { return try_lock(F_RDLCK, kPresent); }))
-        throw RunError(fmt::format("{}: another process has been beginning this file anew for {} s",
+        throw RunError(fmt::format("{}: another process has been restarting this file for {} s",
                                    printable(path_), patience_s));
       await_head(patience_s);
     }
@@ -103,11 +103,12 @@ void SharedResults::open_file(double patience_s) {
     return file_ >= 0 || errno != ENOENT || create != 0;
   });
   if (!opened)
-    throw RunError(fmt::format("{}: rank {} has waited {} s for rank 0 to make this file", printable(path_),
+    throw RunError(fmt::format("{}: rank {} has waited {} s for rank 0 to create this file", printable(path_),
                                ranks_.rank, patience_s));
   struct stat status {};
   if (file_ < 0 ? errno == EISDIR : fstat(file_, &status) == 0 && !S_ISREG(status.st_mode))
-    throw InputError({path_}, "is not a regular file, to which several processes can write; allowed: a file");
+    throw InputError({path_},
+                     "is not a regular file, which several processes can share; allowed: a regular file");
   if (file_ < 0) fail("cannot be written");
 }
 
@@ -118,7 +119,7 @@ void SharedResults::begin_anew(double patience_s) {
     const auto is_gathering = [&] { return is_locked_by_others(kGathering); };
     const auto has_gathered = [&] { return try_lock(F_RDLCK, kGathering); };
     const auto in_vain = [&] {
-      throw RunError(fmt::format("{}: rank {} has waited {} s for rank 0 to begin this file anew",
+      throw RunError(fmt::format("{}: rank {} has waited {} s for rank 0 to restart this file",
                                  printable(path_), ranks_.rank, patience_s));
     };
     if (!await(patience_s, is_gathering) || !try_lock(F_WRLCK, kArrived + ranks_.rank)) in_vain();
@@ -127,7 +128,7 @@ void SharedResults::begin_anew(double patience_s) {
     unlock(kArrived + ranks_.rank);
     const Lock reading(*this, F_RDLCK);
     if (!has_head())
-      throw RunError(fmt::format("{}: rank 0 ended before it had begun this file anew", printable(path_)));
+      throw RunError(fmt::format("{}: rank 0 ended before it had restarted this file", printable(path_)));
     return;
   }
   {
@@ -136,11 +137,11 @@ void SharedResults::begin_anew(double patience_s) {
     const ssize_t n = pread(file_, front.data(), front.size(), 0);
     if (n < 0) fail("cannot be read");
     if (kFormat.substr(0, static_cast<std::size_t>(n)) != front.substr(0, static_cast<std::size_t>(n)))
-      throw InputError({path_, 1, 1}, "is no file of results, and is left as it is; choose another file");
+      throw InputError({path_, 1, 1}, "is not a results file, and is left unchanged; choose another file");
     if (!try_lock(F_WRLCK, kPresent))
       throw InputError({path_},
-                       "other processes are at work on this file; allowed: to begin anew when they "
-                       "have ended, or to join them without --force-new");
+                       "other processes are using this file; allowed: to start over when they have ended, or "
+                       "to join them without --force-new");
     if (ftruncate(file_, 0) != 0) fail("cannot be emptied");
   }
   if (!await(patience_s, [&] { return try_lock(F_WRLCK, kGathering); })) fail("cannot be locked");
@@ -185,13 +186,13 @@ bool SharedResults::has_head() {
   if (head_.compare(0, text.size(), text) == 0) return false;  // the head is torn, or the file is empty
   const std::string line = text.substr(0, text.find('\n'));
   if (line.compare(0, kFormat.size(), kFormat) != 0)
-    throw InputError({path_, 1, 1}, "is no file of results, and is left as it is; choose another file");
+    throw InputError({path_, 1, 1}, "is not a results file, and is left unchanged; choose another file");
   if (line.compare(kFormat.size(), kVersion.size(), kVersion) != 0)
     throw InputError({path_, 1, static_cast<int>(kFormat.size()) + 1},
-                     fmt::format("these results are of another version of the format; allowed: {}{}",
+                     fmt::format("these results have another version of the format; allowed: {}{}",
                                  kVersion.substr(0, kVersion.size() - 1), kWayOut));
   throw InputError({path_, 1, 1},
-                   fmt::format("these are results of another question ({}; now it is {}){}",
+                   fmt::format("these results answer another question ({}; now it is {}){}",
                                printable(line.substr(kFormat.size() + kVersion.size())),
                                printable(head_.substr(kFormat.size() + kVersion.size(),
                                                       head_.size() - kFormat.size() - kVersion.size() - 1)),
@@ -220,8 +221,8 @@ void SharedResults::read_lines() {
   struct stat status {};
   if (fstat(file_, &status) != 0) fail("cannot be read");
   if (status.st_nlink == 0 || status.st_size < complete_bytes_)
-    throw RunError(fmt::format("{}: somebody has {} this file, which was in use", printable(path_),
-                               status.st_nlink == 0 ? "removed" : "cut"));
+    throw RunError(fmt::format("{}: another process has {} this file, which was in use", printable(path_),
+                               status.st_nlink == 0 ? "removed" : "truncated"));
   std::string text(static_cast<std::size_t>(status.st_size - complete_bytes_), '\0');
   for (std::size_t got = 0; got < text.size();) {
     const ssize_t n =
@@ -264,7 +265,7 @@ void SharedResults::release(std::int64_t task) {
 
 void SharedResults::add(std::int64_t task, std::string_view result) {
   if (task < 0 || result.find('\n') != std::string_view::npos)
-    throw std::invalid_argument("a result is one line of text, of a task from 0");
+    throw std::invalid_argument("a result must be one line of text, and its task 0 or more");
   {
     const Lock writing(*this, F_WRLCK);
     read_lines();

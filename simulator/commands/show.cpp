@@ -29,64 +29,66 @@ struct StrategyText {
 // The values of strategy.schedule, which simulator/strategies/orders/order.hpp defines.
 constexpr std::array<StrategyText, 9> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
-     "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "
+     "The layers are cut into stages. Every stage stores the activations of all micro-batches (Huang et al. "
      "2019).",
      "pipeline = 8                # stages\n"
      "schedule = \"gpipe\"\n"},
-    {"1f1b", "pipeline: one forward, one backward in turn, which keeps fewer activations",
-     "The layers are cut into stages. After a warm-up each alternates one forward and one backward pass, so "
-     "that\n"
-     "it keeps at most as many micro-batches as there are stages (Narayanan et al. 2019).",
+    {"1f1b", "pipeline: alternates forward and backward passes, to store fewer activations",
+     "The layers are cut into stages. After a warm-up each stage alternates one forward and one backward "
+     "pass,\n"
+     "and stores at most as many micro-batches as there are stages (Narayanan et al. 2019).",
      "pipeline = 8                # stages\n"
      "schedule = \"1f1b\"\n"},
     {"interleaved", "pipeline: 1F1B with several parts of the model on every stage, for a smaller bubble",
      "The layers are cut into pipeline x virtual_stages parts; part c x pipeline + s is chunk c of stage s. "
      "The\n"
-     "bubble is divided by virtual_stages, and there are as many times more transfers and some more "
+     "bubble is divided by virtual_stages, but there are as many times more transfers and some more "
      "activations\n"
-     "(Narayanan et al. 2021; Megatron-LM). Micro-batches go in groups of as many as there are stages.",
+     "(Narayanan et al. 2021; Megatron-LM). Micro-batches run in groups of as many as there are stages.",
      "pipeline = 8                # stages\n"
      "schedule = \"interleaved\"\n"
      "virtual_stages = 2          # parts of the model on each\n"},
     {"breadth-first", "pipeline: all micro-batches through one part of the model, then through the next",
-     "Parts lie as in the interleaved schedule, and all micro-batches run through one before the first "
-     "enters\n"
-     "the next. The bubble is divided by virtual_stages, gradients are complete part by part, and every "
-     "stage\n"
-     "keeps the activations of all micro-batches (Lamy-Poirier 2023).",
+     "Parts are placed as in the interleaved schedule, and all micro-batches run through one part before "
+     "the\n"
+     "first enters the next. The bubble is divided by virtual_stages, gradients are complete part by part, "
+     "and\n"
+     "every stage stores the activations of all micro-batches (Lamy-Poirier 2023).",
      "pipeline = 8                # stages\n"
      "schedule = \"breadth-first\"\n"
      "virtual_stages = 2          # parts of the model on each\n"},
     {"zb-h1", "pipeline: 1F1B with split backward passes, for a third of its bubble",
-     "A backward pass is split: its input part, for which the stage before waits, and its weight part, for\n"
-     "which nobody waits and which fills the bubble. No stage keeps the activations of more than `pipeline`\n"
+     "A backward pass is split into its input part, for which the previous stage waits, and its weight part, "
+     "for\n"
+     "which no stage waits and which fills the bubble. No stage stores the activations of more than "
+     "`pipeline`\n"
      "micro-batches, as many as the first stage of 1F1B (Qi et al. 2023, figure 2).",
      "pipeline = 8                # stages\n"
      "schedule = \"zb-h1\"\n"},
     {"zb-h2", "pipeline: split backward passes and no bubble, for twice the activations",
-     "As zb-h1, with twice as many forward passes ahead: stages keep the activations of 2 x pipeline - 1\n"
-     "micro-batches. There is no bubble if the three kinds of passes take equally long; each stage begins "
+     "Like zb-h1, with twice as many forward passes ahead: stages store the activations of 2 x pipeline - 1\n"
+     "micro-batches. There is no bubble if the three kinds of passes take the same time; each stage begins "
      "the\n"
-     "next step when it is done with one (Qi et al. 2023, figure 3).",
+     "next step as soon as it has ended one (Qi et al. 2023, figure 3).",
      "pipeline = 8                # stages\n"
      "schedule = \"zb-h2\"\n"},
     {"zb-v", "pipeline: split backward passes and no bubble, with the activations of 1F1B",
-     "The model is cut into 2 x pipeline parts, which lie there and back: stage s of p holds parts s and\n"
-     "2p - 1 - s. There is no bubble if the three kinds of passes take equally long, and no stage keeps "
+     "The model is cut into 2 x pipeline parts, placed in a V: stage s of p holds parts s and 2p - 1 - s. "
+     "There\n"
+     "is no bubble if the three kinds of passes take the same time, and no stage stores the activations of "
      "more\n"
-     "than `pipeline` micro-batches' activations (Qi et al. 2023, section 6).",
+     "than `pipeline` micro-batches (Qi et al. 2023, section 6).",
      "pipeline = 8                # stages\n"
      "schedule = \"zb-v\"\n"},
-    {"dualpipe-v", "pipeline: forward and whole backward passes in turn, over parts that lie there and back",
-     "DeepSeek's DualPipe cut in half, so that nobody holds a part twice: stage s of p holds parts s and\n"
+    {"dualpipe-v", "pipeline: alternates forward and full backward passes, over parts placed in a V",
+     "DeepSeek's DualPipe cut in half, so that no part is held twice: stage s of p holds parts s and\n"
      "2p - 1 - s. Backward passes are split only where the pipeline fills and drains.",
      "pipeline = 8                # stages\n"
      "schedule = \"dualpipe-v\"\n"
      "overlap_passes = true       # a forward and a backward pass at the same time\n"},
     {"dualpipe", "pipeline: DeepSeek's DualPipe, whose micro-batches enter at both ends",
-     "Stages s and p - 1 - s of p hold the same layers and do the same, one for each direction: dualpipe-v "
-     "of\n"
-     "p / 2 stages with twice the data-parallel ranks.",
+     "Stages s and p - 1 - s of p hold the same layers and do the same work, one for each direction, like\n"
+     "dualpipe-v of p / 2 stages with twice the data-parallel ranks.",
      "pipeline = 16               # stages\n"
      "schedule = \"dualpipe\"\n"
      "overlap_passes = true       # a forward and a backward pass at the same time\n"},
@@ -185,12 +187,12 @@ void model_facts(const Model& model, std::ostream& out) {
   for (const LayerCost& layer : layers) saved += layer.saved_bytes;
   fact(out, "parameters", number_of_parameters(model));
   if (active_parameter_count(model) < parameter_count(model))
-    fact(out, "of these for a token", in_billions(active_parameter_count(model)));
-  fact(out, "layers for a pipeline", fmt::format("{}", layers.size()));
+    fact(out, "active for a token", in_billions(active_parameter_count(model)));
+  fact(out, "layers in a pipeline", fmt::format("{}", layers.size()));
   const double tokens = tokens_per_sample(model, 0);
   if (tokens > 1) fact(out, "tokens a sample", with_digits(tokens, 1));
   fact(out, "arithmetic a sample", with_unit(flops_per_sample(model, 0), "FLOP") + ", forward and backward");
-  fact(out, "activations a sample", with_unit(saved, "B") + ", kept in bf16 for the backward pass");
+  fact(out, "activations a sample", with_unit(saved, "B") + ", stored in bf16 for the backward pass");
 }
 
 void device_facts(const Device& device, std::ostream& out) {
@@ -213,8 +215,8 @@ void device_facts(const Device& device, std::ostream& out) {
   };
   shares("long matrix products reach", device.gemm_efficiency, device.gemm_efficiency_at);
   if (device.gemm_prologue_k.value > 0) {
-    fact(out, "a product starts as long as", device.gemm_prologue_k,
-         fmt::format("{} more elements of k take", device.gemm_prologue_k.value));
+    fact(out, "starting a product takes", device.gemm_prologue_k,
+         fmt::format("as long as {} elements of k", device.gemm_prologue_k.value));
   }
   shares("convolutions reach", device.convolution_efficiency, device.convolution_efficiency_at);
   share("attention's products reach", device.attention_efficiency, "the peak");
@@ -249,13 +251,13 @@ void cluster_facts(const Cluster& cluster, std::ostream& out) {
   }
   for (const Node::PcieSwitches& level : node.pcie_switches)
     fact(out, "PCIe switches",
-         fmt::format("{} devices behind each, {}B/s a direction up", level.devices,
+         fmt::format("{} devices below each, {}B/s a direction up", level.devices,
                      with_prefix(level.bandwidth)));
   if (node.host_link_bandwidth > 0) {
     const bool shared = node.host_links_bandwidth > 0;
     fact(out, "a device and its host",
          with_prefix(node.host_link_bandwidth) + "B/s a direction" +
-             (shared ? fmt::format(", {}B/s for all of the node", with_prefix(node.host_links_bandwidth))
+             (shared ? fmt::format(", {}B/s for the entire node", with_prefix(node.host_links_bandwidth))
                      : ""));
   }
   if (node.cpu_memory_bandwidth > 0) {
@@ -288,7 +290,7 @@ void cluster_facts(const Cluster& cluster, std::ostream& out) {
   fact(out, "fabric", kind);
   fact(out, "its network is",
        std::string(cluster.network_basis == Basis::guess
-                       ? "in parts a guess"
+                       ? "partly a guess"
                        : kBasisNames[static_cast<std::size_t>(cluster.network_basis)]));
   watts(out, "a node without devices and NICs", node.power.host);
   watts(out, "the same, idle", node.power.host_idle);
@@ -366,9 +368,9 @@ Described what_is(const Section& root) {
   for (const DescribingKey& one : kDescribing)
     if (root.has(one.key)) return one.what;
   throw InputError(root.place(),
-                   "describes nothing that can be shown; allowed: a model ([transformer], [convolutional], "
-                   "[multi_layer_perceptron] or [profiled]), a cluster ([node]), a device ([peak_tflops]), a "
-                   "scenario ([model], [cluster]), or the config.json of a model");
+                   "does not describe anything that can be shown; allowed: a model ([transformer], "
+                   "[convolutional], [multi_layer_perceptron] or [profiled]), a cluster ([node]), a device "
+                   "([peak_tflops]), a scenario ([model], [cluster]), or the config.json of a model");
 }
 
 // Describes a user's file: a model, a cluster, a device, a scenario, or a Hugging Face config.json.
@@ -486,10 +488,9 @@ void run_show(const std::string& name, std::ostream& out) {
     known.emplace_back(strategy.name);
   }
   const std::string near = nearest_name(name, known);
-  throw InputError({name},
-                   fmt::format("there is no preset of this name{}; allowed: what `rehearse list models`, "
-                               "clusters, devices, strategies and frameworks name, or a file",
-                               near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
+  throw InputError({name}, fmt::format("there is no preset with this name{}; allowed: a name from `rehearse "
+                                       "list models`, clusters, devices, strategies or frameworks, or a file",
+                                       near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
 }
 
 }  // namespace rehearse

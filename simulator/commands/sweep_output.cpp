@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const kWayOut = "; choose another file, or begin anew with --force-new";
+const char* const kWayOut = "; choose another file, or start over with --force-new";
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
   throw RunError(fmt::format("{}: {}: {}", printable(path), what, std::strerror(errno)));
@@ -82,12 +82,12 @@ SweepLines parse_sweep_lines(const SweepRows& rows, const std::string& text, con
     try {
       const SweepRow row = rows.parse(std::string_view(text).substr(at, end - at));
       if (!seen.insert(row.point).second)
-        throw std::invalid_argument(fmt::format("point {} stands in the file already", row.point));
+        throw std::invalid_argument(fmt::format("point {} is in the file already", row.point));
       found.rows.push_back(row);
       found.lines.push_back(text.substr(at, end + 1 - at));
     } catch (const std::invalid_argument& why) {
       throw InputError({path, number, 1},
-                       fmt::format("the line cannot be continued from: {}{}", why.what(), kWayOut));
+                       fmt::format("the sweep cannot continue from this line: {}{}", why.what(), kWayOut));
     }
     ++number;
     found.complete_bytes = end + 1;
@@ -170,7 +170,7 @@ void SweepOutput::read_and_cut(const SweepRows& rows) {
     found_ = std::move(lines.rows);
   }
   if (kept < text.size() && ftruncate(file_, static_cast<off_t>(kept)) != 0)
-    fail(path_, "a torn last line cannot be cut off");
+    fail(path_, "an incomplete last line cannot be removed");
   if (kept == 0) append(rows.header());
 }
 

@@ -71,15 +71,14 @@ std::optional<std::vector<std::int64_t>> parse_range(std::string_view text, cons
   std::int64_t step = 1;
   if (sign != std::string_view::npos) {
     const auto given = whole_number(rest.substr(sign + 1));
-    if (!given) refuse("has a step that is no whole number");
+    if (!given) refuse("has a step that is not a whole number");
     step = *given;
   }
   const bool geometric = sign != std::string_view::npos && rest[sign] == '*';
   const auto last = whole_number(rest.substr(0, sign));
-  if (!last) refuse("has an end that is no whole number");
+  if (!last) refuse("has an end that is not a whole number");
   if (*last < first) refuse("ends before it begins");
-  if (geometric && (first < 1 || step < 2))
-    refuse("needs a beginning of at least 1 and a factor of at least 2");
+  if (geometric && (first < 1 || step < 2)) refuse("needs a start of at least 1 and a factor of at least 2");
   if (step < 1) refuse("needs a step of at least 1");
   std::vector<std::int64_t> numbers;
   for (std::int64_t n = first;;) {
@@ -250,7 +249,7 @@ void check(const Sweep& sweep) {
       }
       if (!steps.insert(all).second)
         throw InputError(axis.places.front(),
-                         fmt::format("the value {} of {} stands twice; allowed: each value once", shown,
+                         fmt::format("the value {} of {} appears twice; allowed: each value once", shown,
                                      axis.keys.front()));
     }
   }

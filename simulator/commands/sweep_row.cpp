@@ -182,7 +182,7 @@ SweepRow SweepRows::parse_csv(std::string_view line) const {
   if (row.status != PointStatus::ok) return row;
   const auto step = number_in<double>(fields[figures + kStepTime]),
              samples = number_in<double>(fields[figures + kSamples]);
-  if (!step || !samples) throw std::invalid_argument("its step_time_s or samples_per_s is no number");
+  if (!step || !samples) throw std::invalid_argument("its step_time_s or samples_per_s is not a number");
   row.step_time_s = *step;
   row.samples_per_s = *samples;
   row.fits = fields[figures + kFits] == "true";
@@ -193,7 +193,7 @@ SweepRow SweepRows::parse_json(std::string_view line) const {
   try {
     const auto json = nlohmann::json::parse(line);
     if (!json.is_object() || !json.contains("sweep"))
-      throw std::invalid_argument("it is no result of a sweep");
+      throw std::invalid_argument("it is not a result of a sweep");
     if (json["sweep"] != hash_) refuse_other_sweep();
     SweepRow row;
     row.point = json.at("point").get<std::int64_t>();
@@ -207,7 +207,7 @@ SweepRow SweepRows::parse_json(std::string_view line) const {
     row.fits = json.at("result").at("memory_bytes").at("fits").get<bool>();
     return row;
   } catch (const nlohmann::json::exception&) {
-    throw std::invalid_argument("it is no result of a sweep");
+    throw std::invalid_argument("it is not a result of a sweep");
   }
 }
 

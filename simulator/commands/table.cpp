@@ -91,9 +91,9 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
       throw InputError({path, line, 1},
                        measured == 0
                            ? "the row has no measurement; allowed: one, or none where scaling names the "
-                             "rows that scale from it"
-                           : "measured_efficiency is given without scaling; allowed: with the name of "
-                             "the rows that it scales from");
+                             "rows that are relative to it"
+                           : "measured_efficiency is given without scaling; allowed: with the name of the "
+                             "rows that it is relative to");
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (columns[i].find('.') != std::string::npos && !fields[i].empty()) {
         row.scenario += columns[i] + " = " + toml_value(fields[i]) + "\n";

@@ -70,7 +70,7 @@ std::vector<TermRule> compute_rules() {
        }},
       {"issuing collectives and messages", [](Setting& s) { s.options.launches.collective_s = 0; }},
       {"fixed time of a step", [](Setting& s) { s.options.launches.step_s = 0; }},
-      {"collectives slowing computing", [](Setting& s) { s.options.interference.on = false; }},
+      {"collectives slowing computation", [](Setting& s) { s.options.interference.on = false; }},
       {"startup and latency of transfers", [](Setting& s) { s.options.latency_factor = 0; }},
   };
 }

@@ -108,7 +108,7 @@ void add_link_constants(const UncertainInputs& p, std::vector<UncertainConstant>
          [change = constant.change](Scenario& s, double better) { change(s.cluster, s.engine, better); }});
   }
   if (p.slowed)
-    found.push_back({"what collectives take from computing", Basis::published, kInterferenceDeviation,
+    found.push_back({"slowing of computation by collectives", Basis::published, kInterferenceDeviation,
                      [](Scenario& s, double better) { s.engine.interference.scale /= better; }});
 }
 

@@ -135,13 +135,14 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
   if (runs.empty() && names.empty()) names = measurement_tables();
   if (runs.empty() && names.empty()) throw RunError("no tables are installed (benchmarks/measurements)");
   if (arguments.format == Format::csv && !runs.empty() && !names.empty())
-    throw InputError({names.front(), 0, 0},
-                     "is a table beside recorded runs; allowed with --format csv: only one of both kinds");
+    throw InputError(
+        {names.front(), 0, 0},
+        "is a table, given with recorded runs; allowed with --format csv: only one of the two kinds");
   const bool explains = !arguments.explain.empty();
   if ((arguments.uncertainty || explains) && !runs.empty())
     throw InputError({runs.front(), 0, 0},
-                     explains ? "is a recorded run beside --explain; allowed: one table of step times"
-                              : "is a recorded run beside --uncertainty; allowed: tables");
+                     explains ? "is a recorded run, given with --explain; allowed: one table of step times"
+                              : "is a recorded run, given with --uncertainty; allowed: tables");
   if (explains && names.size() != 1)
     throw InputError({}, fmt::format("--explain is given with {} tables; allowed: one table",
                                      arguments.inputs.empty() ? "all" : fmt::format("{}", names.size())));
@@ -156,12 +157,12 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
       if (arguments.inputs.empty() && !arguments.overrides.empty()) continue;
       if (explains)
         throw InputError({path},
-                         fmt::format("is a table of {} beside --explain; allowed: tables of step times",
+                         fmt::format("is a table of {}, given with --explain; allowed: tables of step times",
                                      of_kernels ? "kernels" : "collectives"));
     }
     if (of_kernels) {
       if (!arguments.overrides.empty())
-        throw InputError({path}, "is a table of kernels beside --set; allowed: tables of scenarios");
+        throw InputError({path}, "is a table of kernels, given with --set; allowed: tables of scenarios");
       all.push_back(validate(kernels.emplace_back(parse_kernel_table(text, path)), arguments.uncertainty));
     } else {
       const MeasurementTable& table = tables.emplace_back(

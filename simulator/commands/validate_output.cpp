@@ -111,7 +111,7 @@ void write_text(const Validation& v, std::ostream& out) {
         "  Intervals: {} of {} measurements inside ({}), median width {}; ! marks those outside\n",
         coverage->inside, coverage->rows, in_percent(coverage->share()), in_percent(coverage->median_width));
   if (!v.whole.efficiencies.empty())
-    out << fmt::format("  Scaling efficiencies of {}: predictions are off by {} in the mean\n",
+    out << fmt::format("  Scaling efficiencies of {}: predictions are off by {} on average\n",
                        counted(static_cast<double>(v.whole.efficiencies.size()), "row"),
                        in_points(mean_difference(v.whole.efficiencies)));
   if (!v.comparisons.empty()) {
@@ -123,7 +123,7 @@ void write_text(const Validation& v, std::ostream& out) {
       if (!c.right && ++wrong <= kTold)
         out << fmt::format("    wrong: {} is faster than {}\n", v.rows[c.faster].measurement->id,
                            v.rows[c.slower].measurement->id);
-    if (wrong > kTold) out << fmt::format("    and {} more (--format json tells all)\n", wrong - kTold);
+    if (wrong > kTold) out << fmt::format("    and {} more (--format json lists all)\n", wrong - kTold);
   }
   std::vector<std::string> told;  // rows share most of their sources and notes
   const auto tell = [&](const char* label, const std::string& text) {

@@ -30,7 +30,7 @@ SizeRange read_range(Section& section) {
   range.latency_s = read_spread(section, "latency_us", kLatency, 1e-6);
   const bool bandwidth = section.has("gb_per_s"), efficiency = section.has("efficiency");
   if (bandwidth && efficiency)
-    section.refuse("efficiency", "given beside gb_per_s", "one of gb_per_s, efficiency");
+    section.refuse("efficiency", "given with gb_per_s", "one of gb_per_s, efficiency");
   if (efficiency)
     range.efficiency = read_spread(section, "efficiency", kFraction, 1);
   else
@@ -59,7 +59,7 @@ LinkCurve read_curve(Section& section, bool collective) {
       range.refuse("from_bytes", fmt::format("{}", from), "0 in the first range");
     if (curve.ranges.size() > 1 && from <= curve.ranges.end()[-2].from_bytes)
       range.refuse("from_bytes", fmt::format("{}", from),
-                   fmt::format("more than {}, as ranges ascend", curve.ranges.end()[-2].from_bytes));
+                   fmt::format("more than {}, because ranges ascend", curve.ranges.end()[-2].from_bytes));
   }
   if (curve.ranges.empty()) section.refuse("range", "missing", "tables [[range]], the first from 0 bytes");
   section.finish();

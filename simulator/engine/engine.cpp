@@ -129,7 +129,7 @@ Trace Simulation::run() {
     trace.spans.append(s.spans);
     s.spans = {};
   }
-  if (!stuck.empty()) throw RunError("the run cannot go on; these ops wait for ever:" + stuck);
+  if (!stuck.empty()) throw RunError("the run cannot continue; these ops wait forever:" + stuck);
   for (double end : trace.spans.end_s) trace.end_s = std::max(trace.end_s, end);
   for (std::size_t l = 0; l < layout_.links.size(); ++l)
     if (link_bytes_[l] > 0)
@@ -156,8 +156,8 @@ Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& opti
     if (job.phases.empty()) throw RunError(fmt::format("job \"{}\" has no phases", job.name));
     const auto ranks = static_cast<std::size_t>(job.phases.front().schedule->ranks());
     if (!job.start_s.empty() && job.start_s.size() != ranks)
-      throw RunError(fmt::format("job \"{}\" has {} ranks but {} times at which they begin", job.name, ranks,
-                                 job.start_s.size()));
+      throw RunError(
+          fmt::format("job \"{}\" has {} ranks but {} start times", job.name, ranks, job.start_s.size()));
     for (const Phase& phase : job.phases) {
       check(*phase.schedule);
       refuse_huge_transfers(*phase.schedule);
@@ -170,13 +170,14 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
                         const WatchSimulation& watch) {
   const std::optional<SharedProgress> progress = watch ? std::make_optional<SharedProgress>() : std::nullopt;
   int ends[2];
-  if (pipe(ends) != 0) throw RunError(fmt::format("no pipe for a simulation: {}", std::strerror(errno)));
+  if (pipe(ends) != 0)
+    throw RunError(fmt::format("cannot create a pipe for a simulation: {}", std::strerror(errno)));
   std::fflush(nullptr);
   const pid_t parent = getpid(), child = fork();
   if (child < 0) {
     close(ends[0]);
     close(ends[1]);
-    throw RunError(fmt::format("no process for a simulation: {}", std::strerror(errno)));
+    throw RunError(fmt::format("cannot start a process for a simulation: {}", std::strerror(errno)));
   }
   if (child == 0) {
     close(ends[0]);
@@ -204,7 +205,7 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
   }
   if (!failure.empty()) throw RunError(failure);
   if (!received)
-    throw RunError(WIFSIGNALED(status) ? fmt::format("the simulation ended by signal {} ({})",
+    throw RunError(WIFSIGNALED(status) ? fmt::format("the simulation was ended by signal {} ({})",
                                                      WTERMSIG(status), strsignal(WTERMSIG(status)))
                                        : std::string("the simulation ended without a result"));
   trace.run = run;

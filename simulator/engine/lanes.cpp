@@ -69,7 +69,7 @@ void Simulation::run_lane(int job, const Matched& matched, std::size_t lane) {
     try {
       platform_.start(stage.flow.flow, stage.flow.bytes)->wait();
     } catch (const simgrid::NetworkFailureException&) {
-      fail_job(job, "a transfer failed: a link on its way died", matched.sides);
+      fail_job(job, "a transfer failed: a link on its route died", matched.sides);
     }
   }
 }

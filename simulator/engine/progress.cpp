@@ -30,7 +30,7 @@ SharedProgress::SharedProgress() {
   void* const memory =
       mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    throw RunError(fmt::format("no memory to share with a simulation: {}", std::strerror(errno)));
+    throw RunError(fmt::format("no memory can be shared with a simulation: {}", std::strerror(errno)));
   counts_ = new (memory) Counts;
 }
 

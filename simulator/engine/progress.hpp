@@ -11,7 +11,7 @@ namespace rehearse {
 
 enum class SimulationStage { network, ranks, run };
 inline constexpr std::array<std::string_view, 3> kSimulationStageNames = {
-    "laying out transfers", "finding ranks that are alike", "simulating"};
+    "laying out transfers", "finding equivalent ranks", "simulating"};
 
 // Progress within one stage. `network` counts the members of the transfers that are laid out; `ranks` counts
 // nothing (`total` is 0, since the number of rounds is not known in advance); `run` counts ops that have

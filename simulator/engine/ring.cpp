@@ -120,7 +120,7 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
       try {
         platform_.start(place.flow, plan.piece_bytes)->wait();
       } catch (const simgrid::NetworkFailureException&) {
-        fail_job(layout_.classes[stream.rank_class].job, "a transfer failed: a link on its way died",
+        fail_job(layout_.classes[stream.rank_class].job, "a transfer failed: a link on its route died",
                  {&stream});
       }
     }

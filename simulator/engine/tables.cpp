@@ -182,7 +182,7 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
       try {
         platform_.start(flow, wire_bytes)->wait();
       } catch (const simgrid::NetworkFailureException&) {
-        fail_job(job, "a transfer failed: a link on its way died",
+        fail_job(job, "a transfer failed: a link on its route died",
                  {run.streams[ends.from], run.streams[ends.to]});
       }
     }

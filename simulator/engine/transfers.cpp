@@ -312,7 +312,7 @@ void Simulation::drive_together(int job, const std::vector<Matched>& matched) {
       if (--left[i] == 0) complete(matched[i]);
     }
   } catch (const simgrid::NetworkFailureException&) {
-    fail_job(job, "a transfer failed: a link on its way died", matched[failing].sides);
+    fail_job(job, "a transfer failed: a link on its route died", matched[failing].sides);
   }
 }
 

@@ -139,7 +139,7 @@ std::vector<StageSpan> walk_pipeline(const PipelineShape& asked, const std::vect
         spans[s].end_s = end_s;
       }
     }
-    if (left == before) throw std::logic_error("a pipeline's order waits for itself");
+    if (left == before) throw std::logic_error("a pipeline's order has a cycle of waits");
   }
   if (m < asked.microbatches) {
     // The longest path may lead through any stage, so count the remaining micro-batches with the fastest one.

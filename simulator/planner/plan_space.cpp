@@ -165,7 +165,7 @@ std::vector<CoreChoice> splits(const Scenario& scenario, const SpaceLimits& limi
   // A single tensor rank has no sequence to shard, so the limit alone rules out all plans.
   if (result.empty() && given(limits, "strategy.sequence_parallel"))
     throw InputError({"--vary strategy.sequence_parallel"},
-                     "leaves no plan; allowed: false beside tensor = 1, or tensor degrees above 1");
+                     "leaves no plan; allowed: false with tensor = 1, or tensor degrees above 1");
   return result;
 }
 

@@ -302,7 +302,7 @@ ProfilerTrace read_profiler_trace(const std::string& path) {
   if (handler.number_too_large()) refuse("holds a number that is too large for a double");
   if (handler.too_many()) refuse(fmt::format("has more than {} events", kMostProfilerEvents));
   if (!whole)
-    refuse(bytes.at_end() ? fmt::format("the JSON ends in its middle, behind byte {}", handler.error_at())
+    refuse(bytes.at_end() ? fmt::format("the JSON ends too early, after byte {}", handler.error_at())
                           : fmt::format("not JSON from byte {} on", handler.error_at()));
   if (!handler.is_trace()) refuse("JSON without traceEvents");
   if (handler.ours())

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 constexpr const char* kHowTo =
-    "a trace of forward pass, backward pass and optimizer.step(), with prof.step() behind each of them under "
+    "a trace of forward pass, backward pass and optimizer.step(), with prof.step() after each of them under "
     "torch.profiler.schedule";
 
 using Measure = std::function<double(const MeasuredStep&)>;

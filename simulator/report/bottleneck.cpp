@@ -105,7 +105,7 @@ std::optional<Loss> slow_parts(const Result& result) {
 
 Loss launches(const Result& result, double seconds) {
   if (result.scenario.cluster->node().device.compute_capability == 0)
-    return {"what processes do outside of kernels, " + of_the_step(result, seconds), {}};
+    return {"work of the processes outside of kernels, " + of_the_step(result, seconds), {}};
   return {"kernel launches: the process of each GPU issues kernels more slowly than the device runs them, " +
               of_the_step(result, seconds),
           {"", {"training.cuda_graphs=true"}, 0, "a larger training.micro_batch"}};
@@ -124,7 +124,7 @@ std::vector<Loss> losses(const Result& result) {
   for (const auto& [purpose, seconds] : b.exposed_s)
     add(seconds, [&result, purpose = purpose](double s) { return exposed(result, purpose, s); });
   add(b.data_stall_s, [&](double s) {
-    return Loss{"loading data: a batch is awaited for " + of_the_step(result, s), {}};
+    return Loss{"loading data: ranks wait for a batch for " + of_the_step(result, s), {}};
   });
   add(b.launches_s, [&](double s) { return launches(result, s); });
   add(b.other_s - b.launches_s, [&](double s) {
@@ -187,7 +187,7 @@ std::string reserved_clause(const Result& result) {
   const double reserved =
       reserved_bytes(*result.plan.schedule, result.plan.endpoints, *result.scenario.cluster).total();
   if (use.total + reserved <= use.capacity) return "";
-  return fmt::format("; CUDA, NCCL and cuBLAS take about {} GiB besides, so that it may not fit",
+  return fmt::format("; CUDA, NCCL and cuBLAS take about {} GiB in addition, so it may not fit",
                      in_gibibytes(reserved));
 }
 

@@ -125,7 +125,7 @@ std::string why_compute(const Facts& a, const Facts& b, double difference) {
   const double slowed_s = other_slowed_s - base_slowed_s;
   if (std::abs(slowed_s) > 0.6 * std::abs(difference) && slowed_s * difference > 0) {
     if (other_slowed_s == 0) return "no collectives slow it down";
-    return fmt::format("collectives beside it prolong it by {}{}", human_time_s(other_slowed_s),
+    return fmt::format("concurrent collectives prolong it by {}{}", human_time_s(other_slowed_s),
                        base_slowed_s > 0 ? " instead of " + human_time_s(base_slowed_s) : "");
   }
   const Scenario &base = a.result.scenario, &other = b.result.scenario;
@@ -177,8 +177,8 @@ std::string why_communication(const Facts& a, const Facts& b, double difference)
                                  human_bytes(b.link.bandwidth), human_bytes(a.link.bandwidth)));
   const bool overlap = b.result.scenario.strategy.overlap;
   if (overlap != a.result.scenario.strategy.overlap && overlap != more)
-    causes.push_back(overlap ? "it runs behind the backward pass"
-                             : "nothing of it runs behind the backward pass");
+    causes.push_back(overlap ? "it overlaps with the backward pass"
+                             : "nothing of it overlaps with the backward pass");
   if (b.result.scenario.strategy.blocking_p2p != a.result.scenario.strategy.blocking_p2p &&
       b.result.scenario.strategy.blocking_p2p == more)
     causes.push_back(more ? "transfers hold up computation" : "transfers do not hold up computation");
@@ -189,7 +189,7 @@ std::string why_communication(const Facts& a, const Facts& b, double difference)
   const double compute_s = b.result.metrics.breakdown.compute_s / b.scale,
                base_compute_s = a.result.metrics.breakdown.compute_s / a.scale;
   if (causes.empty() && differs(base_compute_s, compute_s) && (compute_s < base_compute_s) == more)
-    causes.push_back(fmt::format("there is {} computation to run behind", more ? "less" : "more"));
+    causes.push_back(fmt::format("there is {} computation to overlap with", more ? "less" : "more"));
   if (causes.empty() && a.schedule() != b.schedule())
     causes.push_back(fmt::format("the schedule is {} instead of {}", b.schedule(), a.schedule()));
   return join(causes, "; ");

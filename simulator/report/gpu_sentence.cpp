@@ -34,9 +34,9 @@ std::string whole(double value) {
 }
 
 std::string clock_text(const FigureRange& mhz) {
-  if (mhz.count == 0) return "not told";
+  if (mhz.count == 0) return "unknown";
   if (whole(mhz.least) == whole(mhz.most)) return whole(mhz.most) + " MHz (SM) in all steps";
-  return fmt::format("{} to {} MHz (SM), {} in the mean", whole(mhz.least), whole(mhz.most),
+  return fmt::format("{} to {} MHz (SM), {} on average", whole(mhz.least), whole(mhz.most),
                      whole(mhz.mean()));
 }
 
@@ -83,7 +83,7 @@ std::string gpu_clocks_sentence(const Measurement& measurement) {
   std::string text = "GPU clocks: " + clock_text(clock), means;
   if (power.count > 0) means = whole(power.mean()) + " W";
   if (temperature.count > 0) means += (means.empty() ? "" : ", ") + whole(temperature.mean()) + " C";
-  if (!means.empty()) text += "; " + means + " in the mean";
+  if (!means.empty()) text += "; " + means + " on average";
   if (reasons_known) text += "; " + throttle_text(steps_by_reason, steps);
   return text + ".";
 }

@@ -52,8 +52,8 @@ ordered_json path_json(const Result& result) {
     one["path_saved_s"] = what_if.path_saved_s;
     if (what_if.step_time_s && *what_if.step_time_s > (1 + kRounding) * step_s)
       one["note"] =
-          "the step gets longer: what is ready sooner competes for links or servers with what the step waits "
-          "for";
+          "the step gets longer: work that is ready sooner competes for links or servers with work that the "
+          "step waits for";
     json["ten_percent_faster"].push_back(std::move(one));
   }
   return json;

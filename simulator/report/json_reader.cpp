@@ -40,7 +40,7 @@ nlohmann::json parse_json(std::string_view text, const std::string& file) {
     const auto line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
     const auto column = static_cast<int>(at - (before.rfind('\n') + 1)) + 1;
     throw InputError({file, line, column},
-                     at >= text.size() ? "the JSON ends in its middle" : "not JSON from here on");
+                     at >= text.size() ? "the JSON ends too early" : "not JSON from here on");
   } catch (const nlohmann::json::out_of_range&) {
     throw InputError({file, 0, 0}, "holds a number that is too large for a double");
   }

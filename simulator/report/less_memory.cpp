@@ -61,7 +61,7 @@ std::vector<Remedy> sharing_tokens(const Scenario& s) {
       std::fmod(tokens_per_sample(s.model, s.training.sequence_length),
                 ranks * (s.strategy.context > 1 ? 2 * s.strategy.context : 1)) != 0)
     return {};
-  Remedy remedy{fmt::format("{} tensor ranks can share out tokens where they do not share products", ranks),
+  Remedy remedy{fmt::format("{} tensor ranks can split the tokens where they do not split products", ranks),
                 {"strategy.sequence_parallel=true"},
                 s};
   remedy.scenario.strategy.sequence_parallel = true;
@@ -84,7 +84,7 @@ std::vector<Remedy> recomputing(const Scenario& s) {
                         s.training.attention == AttentionKernels::unfused;
     if (recompute == Recompute::selective && !scores) continue;
     Remedy remedy{
-        "activations can be recomputed instead of kept",
+        "activations can be recomputed instead of stored",
         {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])},
         s};
     remedy.scenario.training.recompute = recompute;
@@ -124,8 +124,9 @@ std::vector<Remedy> smaller_microbatches(const Scenario& s) {
     smaller.training.micro_batch = static_cast<double>(size);
     smaller.microbatches *= 2;
     if (smaller.microbatches > kMaxMicrobatches) break;
-    remedies.push_back(
-        {"smaller micro-batches keep less", {fmt::format("training.micro_batch={}", size)}, smaller});
+    remedies.push_back({"smaller micro-batches store fewer activations",
+                        {fmt::format("training.micro_batch={}", size)},
+                        smaller});
   }
   return remedies;
 }
@@ -136,7 +137,7 @@ std::vector<Remedy> sharding(const Scenario& s) {
   std::vector<Remedy> remedies;
   if (s.strategy.data == 1) return remedies;
   for (int stage = 1; stage <= 3; ++stage) {
-    Remedy remedy{fmt::format("{} ranks can share out {}", s.strategy.data, kShared[stage - 1]),
+    Remedy remedy{fmt::format("{} ranks can shard {}", s.strategy.data, kShared[stage - 1]),
                   {fmt::format("strategy.zero_stage={}", stage)},
                   s};
     remedy.scenario.strategy.gradient_strategy = gradient_strategy(s)->sharded(stage);
@@ -152,7 +153,7 @@ std::vector<Remedy> offloading(const Scenario& s) {
   std::vector<Remedy> remedies;
   if (!missing_host_key(s.cluster->node(), false).empty()) return remedies;
   for (int stage = 2; stage <= 3; ++stage) {
-    Remedy remedy{fmt::format("{} can be kept in host memory", kKept[static_cast<std::size_t>(stage) - 2]),
+    Remedy remedy{fmt::format("{} can be stored in host memory", kKept[static_cast<std::size_t>(stage) - 2]),
                   {fmt::format("strategy.zero_stage={}", stage)},
                   s};
     StrategyChoice& strategy = remedy.scenario.strategy;
@@ -180,7 +181,7 @@ std::vector<Remedy> plainer_schedules(const Scenario& s) {
   if (order_of(s.strategy.schedule).fewest_stages < 2 || profiled(s) || !s.strategy.stage_layers.empty())
     return {};
   const bool chunks = s.strategy.virtual_stages > 1;
-  Remedy remedy{fmt::format("1F1B{} keeps fewer activations", chunks ? " without virtual stages" : ""),
+  Remedy remedy{fmt::format("1F1B{} stores fewer activations", chunks ? " without virtual stages" : ""),
                 {"strategy.schedule=1f1b"},
                 s};
   remedy.scenario.strategy.schedule = PipelineSchedule::one_f_one_b;
@@ -205,8 +206,8 @@ std::vector<Remedy> more_stages(const Scenario& s) {
     } else {
       remedy.scenario.cluster = with_nodes(*remedy.scenario.cluster, 2 * remedy.scenario.cluster->nodes());
     }
-    remedy.why = times == 2 ? std::string("twice the stages hold half of the model each")
-                            : fmt::format("{} times the stages hold less of the model each", times);
+    remedy.why = times == 2 ? std::string("twice as many stages hold half of the model each")
+                            : fmt::format("{} times as many stages hold less of the model each", times);
     remedy.sets = {fmt::format("strategy.pipeline={}", strategy.pipeline),
                    fmt::format("strategy.data={}", strategy.data)};
     if (remedy.scenario.cluster->nodes() != s.cluster->nodes())

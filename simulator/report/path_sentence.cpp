@@ -48,8 +48,8 @@ std::string longer(const Result& result) {
   losses = largest(std::move(losses), step_s);
   if (losses.empty()) return "";
   return fmt::format(
-      " 10 % faster {}: what is ready sooner then competes for links or servers with what the step waits "
-      "for.",
+      " 10 % faster {}: work that is ready sooner then competes for links or servers with work that the step "
+      "waits for.",
       listed(losses, step_s, " would make the step longer by"));
 }
 

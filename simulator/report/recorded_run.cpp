@@ -50,7 +50,7 @@ public:
     root_.object();
     if (!root_.has("otherData") || !root_.at("otherData").has("generator") ||
         root_.at("otherData").at("generator").value() != "rehearse")
-      refuse(path_, "is no trace of ours: otherData.generator is not \"rehearse\"");
+      refuse(path_, "is not a trace of Rehearse: otherData.generator is not \"rehearse\"");
     const JsonReader other = root_.at("otherData"), events = root_.at("traceEvents");
     RecordedRun run;
     run.scenario = read_scenario_of(other, path_);
@@ -205,7 +205,7 @@ private:
         args.has("iteration") ? static_cast<int>(args.at("iteration").integer(0, kMostIterations)) : 0);
     const JsonReader ready = args.at("ready_us");
     const long long begin_ns = nanoseconds(json.at("ts")), ready_ns = nanoseconds(ready);
-    if (ready_ns > begin_ns) ready.refuse("a time that is not behind the span's begin, ts");
+    if (ready_ns > begin_ns) ready.refuse("a time no later than the span's start, ts");
     spans.ready_s.push_back(seconds(ready_ns));
     spans.begin_s.push_back(seconds(begin_ns));
     spans.end_s.push_back(seconds(begin_ns + nanoseconds(json.at("dur"))));

@@ -110,11 +110,12 @@ WayOut less_gradient_sync(const Result& result) {
   if (const WayOut own = gradient_strategy(s)->less_communication(s, busiest);
       !own.why.empty() && has_room_for(result, own.more_bytes))
     return own;
-  if (!s.strategy.overlap) return {"nothing of it runs behind the backward pass", {"strategy.overlap=true"}};
+  if (!s.strategy.overlap)
+    return {"nothing of it overlaps with the backward pass", {"strategy.overlap=true"}};
   const double oversubscription = s.cluster->fabric().oversubscription;
   if (oversubscription > 1 && s.cluster->fabric().kind == Fabric::Kind::leaf_spine &&
       uses_most(result, LinkPlace::Kind::fabric)) {
-    return {fmt::format("leaves have {} times the bandwidth below that they have above",
+    return {fmt::format("leaf switches have {} times as much bandwidth below as above",
                         with_digits(oversubscription, 2)),
             {"cluster.oversubscription=1"}};
   }
@@ -138,7 +139,7 @@ WayOut fewer_layers_recomputed(const Result& result, double now_s) {
   const int layers = changed.training.recompute_layers = fewest_recompute_layers(result);
   if (layers == 0 || (before > 0 && layers >= before)) return {};
   if (compute_s_per_sample(changed, result.plan, pass_shape(changed)) >= kWorthTrying * now_s) return {};
-  return {fmt::format("there is memory to recompute no more than {}{}", counted(layers, "layer"),
+  return {fmt::format("there is enough memory to recompute no more than {}{}", counted(layers, "layer"),
                       changed.strategy.pipeline > 1 ? " of each stage" : ""),
           {fmt::format("training.recompute_layers={}", layers)}};
 }
@@ -227,9 +228,9 @@ WayOut less_compute(const Result& result) {
     Scenario changed = s;
     changed.training.recompute = recompute;
     if (gain(shape) * kWorthTrying > 1 && would_fit(result, changed)) {
-      return {
-          fmt::format("there is memory to recompute {}", recompute == Recompute::none ? "nothing" : "less"),
-          {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])}};
+      return {fmt::format("there is enough memory to recompute {}",
+                          recompute == Recompute::none ? "nothing" : "less"),
+              {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])}};
     }
   }
   if (now.recompute >= Recompute::operators || (now.recompute == Recompute::selective && !fused))
@@ -239,7 +240,7 @@ WayOut less_compute(const Result& result) {
   twice.micro_batch *= 2;
   if (s.strategy.pipeline == 1 && gain(twice) * kWorthTrying > 1 &&
       has_room_for(result, result.metrics.memory.activations)) {
-    WayOut way{"larger products run nearer to the peak",
+    WayOut way{"larger products run closer to the peak",
                {"training.micro_batch=" + value(twice.micro_batch)}};
     if (s.microbatches % 2 != 0) {
       way.sets.insert(way.sets.begin(), "training.global_batch=" + value(2 * s.training.global_batch));

@@ -66,15 +66,15 @@ std::string fused_note(const Scenario& s) {
       reason = fmt::format(", as in {}", framework.title);
       break;
     case AttentionReason::nearest:
-      reason = fmt::format(", of the kernels that {} has the nearest to {}, as in {}", device,
+      reason = fmt::format(", the closest of the kernels of {} to {}, as in {}", device,
                            name_of(*framework.attention), framework.title);
       break;
     default:
       break;
   }
-  if (!reason.empty()) reason += "; training.attention sets others";
+  if (!reason.empty()) reason += "; training.attention selects others";
   return fmt::format(
-      "Attention is fused ({}{}): scores are neither kept nor moved{}.", name, reason,
+      "Attention is fused ({}{}): scores are neither stored nor moved{}.", name, reason,
       s.training.recompute == Recompute::selective ? ", and selective recomputation has nothing to do" : "");
 }
 

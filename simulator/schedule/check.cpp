@@ -162,7 +162,7 @@ private:
       if (classes.empty())
         throw RunError(fmt::format("schedule: {} has no peer: {}", describe(call),
                                    m.peer.kind == Peer::Kind::sender
-                                       ? "nobody was received from before"
+                                       ? "nothing was received before"
                                        : "it reaches beyond the end of the axis"));
       for (int t : classes) {
         ++s.outstanding;
@@ -254,7 +254,7 @@ private:
                            program.streams[s.stream], why(s));
     }
     if (count > 8) stuck += fmt::format("\n  and {} more", count - 8);
-    if (count > 0) throw RunError("schedule: it can never end; these ops wait for ever:" + stuck);
+    if (count > 0) throw RunError("schedule: it can never end; these ops wait forever:" + stuck);
   }
 
   std::string why(const StreamState& s) const {
@@ -276,7 +276,7 @@ private:
     }
     for (std::size_t part = 0; part < op.messages.size(); ++part) {
       const bool send = op.messages[part].direction == Message::Direction::send;
-      if (op.messages[part].peer.kind == Peer::Kind::any) return "waits for anyone to send";
+      if (op.messages[part].peer.kind == Peer::Kind::any) return "waits for any rank to send";
       for (int t : transfers_of(s, number, static_cast<int>(part))) {
         const auto& calls = transfers_[t].calls;
         const auto mine = calls.find(send ? 0 : 1);

@@ -61,7 +61,7 @@ struct Checker {
       if ((m.peer.kind == Peer::Kind::any && send) || (m.peer.kind == Peer::Kind::sender && !send))
         refuse(number, "\"any\" is for receives and \"sender\" for sends");
       if (m.peer.kind == Peer::Kind::any && op.messages.size() > 1)
-        refuse(number, "a receive from anyone stands alone in its op");
+        refuse(number, "a receive from any rank must be the only message of its op");
     }
     for (const Peer& p : op.signalled) peer(number, p);
     if (op.kind == OpKind::collective) {
@@ -97,7 +97,7 @@ ProgramIndex::ProgramIndex(const Schedule& schedule, const Program& program)
       per_step(program.ops.size(), 1) {
   for (const Turn& turn : program.turns)
     if (turn.at_once < 1)
-      throw RunError(fmt::format("schedule: program \"{}\", turn \"{}\": it must be somebody's turn",
+      throw RunError(fmt::format("schedule: program \"{}\", turn \"{}\": at_once must be at least 1",
                                  program.name, turn.name));
   const Checker checker{schedule, program};
   std::vector<std::vector<int>> open(program.streams.size());

@@ -98,16 +98,15 @@ std::vector<int> place_workers(const Scenario& scenario, int workers) {
 
 void add_sequence_notes(const Transformer& shape, const Scenario& scenario, std::vector<std::string>& notes) {
   if (scenario.training.sequence_length == 0 && shape.context_limit > shape.sequence_length)
-    notes.push_back(fmt::format(
-        "Sequences of {} tokens are assumed: the model's context limit of {} tokens is not a training length "
-        "(Llama 3, which reaches 131072, was pre-trained on 8192: arXiv 2407.21783, section 3.4.1). Set "
-        "training.sequence_length to train on others.",
-        shape.sequence_length, shape.context_limit));
+    notes.push_back(
+        fmt::format("Sequences of {} tokens are assumed: the model's context limit of {} tokens is not a "
+                    "training length (Llama 3, which reaches 131072, was pre-trained on 8192: arXiv "
+                    "2407.21783, section 3.4.1). Set training.sequence_length for other lengths.",
+                    shape.sequence_length, shape.context_limit));
   if (shape.window > 0 && tokens_per_sample(scenario.model, scenario.training.sequence_length) > shape.window)
     notes.push_back(
-        fmt::format("Layers with a sliding window compute and keep {} scores for each query: kernels are "
-                    "assumed that skip "
-                    "the keys outside the window.",
+        fmt::format("Layers with a sliding window compute and keep {} scores for each query: the kernels are "
+                    "assumed to skip the keys outside the window.",
                     shape.window));
 }
 
@@ -119,14 +118,14 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
   const auto* times = std::get_if<ProfiledModel>(&scenario.model.shape);
   if (times && times->micro_batch > 0 && times->micro_batch != scenario.training.micro_batch)
     notes.push_back(fmt::format(
-        "The times were measured with a micro-batch of {}; those with {} are taken to be in proportion.",
+        "The times were measured with a micro-batch of {}; those with {} are assumed to be in proportion.",
         times->micro_batch, scenario.training.micro_batch));
   if (times && times->stage_deviation > 0) {
     const std::vector<double> factors = stage_factors(scenario.strategy.pipeline, times->stage_deviation);
     const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
     notes.push_back(
-        fmt::format("Stages are taken to differ: the fastest takes {:.3f}, the slowest {:.3f} "
-                    "times the profiled times.",
+        fmt::format("Stages are assumed to differ: the fastest takes {:.3f}, the slowest {:.3f} times the "
+                    "profiled times.",
                     *least, *most));
   }
   if (!times && device.peak_flops[precision].value <= 0)
@@ -143,7 +142,7 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
                           transformer->experts / scenario.strategy.expert, transformer->experts));
   if (const StrategyChoice& choice = scenario.strategy; order_of(choice.schedule).mirrored)
     notes.push_back(fmt::format(
-        "Of the {} stages of {}, s and {} - s hold the same layers and do the same: they count as {} "
+        "Of the {} stages of {}, s and {} - s hold the same layers and do the same work: they count as {} "
         "stages with twice the data-parallel ranks.",
         2 * choice.pipeline, order_of(choice.schedule).title, 2 * choice.pipeline - 1, choice.pipeline));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);

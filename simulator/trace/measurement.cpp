@@ -39,7 +39,7 @@ StepTimes asynchronous_times(const Trace& trace, int job) {
   for (std::size_t i = workers; i < applied_s.size(); i += workers)
     times.seconds.push_back(applied_s[i] - applied_s[i - workers]);
   if (times.seconds.empty())
-    throw RunError("no step is measured: the workers have too few rounds in which all are under way");
+    throw RunError("no step is measured: the workers have too few rounds in which all of them run");
   add_spread(times);
   return times;
 }
@@ -111,7 +111,7 @@ MeasuredFigures evaluate_measured(const Trace& trace, const Scenario& scenario, 
   figures.step = asynchronous ? trace : up_to_step(trace, figures.times.median_step);
   figures.metrics = evaluate(figures.step, scenario, plan);  // throws if the job failed
   if (!std::isfinite(figures.metrics.step_time_s))
-    throw RunError("no step is measured: no worker has a whole round behind the warm-up");
+    throw RunError("no step is measured: no worker has a complete round after the warm-up");
   if (asynchronous)
     figures.times.median_s = figures.metrics.step_time_s;
   else

@@ -3,11 +3,11 @@
 # The settings were checked against Megatron-LM core_v0.19.0 (August 2026).
 # Run it in Megatron-LM's folder on every node, with NODE_RANK and MASTER_ADDR, with TRAIN_ITERS (optimizer
 # steps) and LR (learning rate) set. DATA_ARGS names the data and the tokenizer; without it the data are
-# invented, to measure speed.
-# What does not change the speed, such as initialization, rotary base and schedule of the learning rate, is
+# synthetic, to measure speed.
+# Settings that do not change the speed, such as initialization, rotary base and learning-rate schedule, are
 # left to Megatron-LM's defaults.
 #
-# What Megatron-LM does otherwise than the scenario says, or leaves to you:
+# What Megatron-LM does differently from the scenario, or leaves to you:
 # * Megatron-LM pads the vocabulary of 50257 to 50304, a multiple of 128 (128 for each tensor rank).
 # * Megatron-LM's schedule without virtual stages waits for messages between stages (blocking_p2p = true).
 # * Megatron-LM has no smaller first bucket of gradients (first_bucket_mb).

@@ -62,8 +62,8 @@ private:
   void batch() {
     if (splits_layers())
       cannot(
-          "train_batch_size is left out: DeepSpeed would count tensor ranks in, as it knows of them only "
-          "later.");
+          "train_batch_size is left out: DeepSpeed would count tensor ranks in, because it learns of them "
+          "only later.");
     else
       json_["train_batch_size"] = static_cast<std::int64_t>(training_.global_batch);
     json_["train_micro_batch_size_per_gpu"] = static_cast<std::int64_t>(training_.micro_batch);
@@ -78,10 +78,10 @@ private:
     const CompressionChoice& compression = strategy_.compression;
     if (compression.kind == Compression::one_bit && adam) {
       optimizer["type"] = "OneBitAdam";
-      cannot("1-bit Adam sends whole gradients in its first steps (freeze_step).");
+      cannot("1-bit Adam sends full gradients in its first steps (freeze_step).");
     } else if (compression.kind != Compression::none && compression.kind != Compression::fp16) {
       cannot(
-          fmt::format("DeepSpeed does not compress gradients by \"{}\" (compression): they are sent whole.",
+          fmt::format("DeepSpeed does not compress gradients by \"{}\" (compression): they are sent in full.",
                       kCompressionNames[static_cast<std::size_t>(compression.kind)]));
     }
     cannot("The learning rate is not the scenario's: add it to optimizer.params as lr.");
@@ -108,14 +108,13 @@ private:
     if (stage() == 0) {
       if (strategy_.overlap)
         cannot(
-            "Without ZeRO DeepSpeed reduces gradients behind the last backward pass, in buckets of its own: "
+            "Without ZeRO DeepSpeed reduces gradients after the last backward pass, in its own buckets: "
             "overlap and bucket_mb have no effect.");
       return zero;
     }
     const bool pipeline = strategy_.pipeline > 1;
     if (pipeline && strategy_.overlap)
-      cannot(
-          "DeepSpeed's pipeline engine reduces gradients behind the last backward pass (overlap = false).");
+      cannot("DeepSpeed's pipeline engine reduces gradients after the last backward pass (overlap = false).");
     zero["overlap_comm"] = strategy_.overlap && !pipeline;
     zero["contiguous_gradients"] = true;
     zero["reduce_bucket_size"] = static_cast<std::int64_t>(bucket_elements(s_));
@@ -137,7 +136,7 @@ private:
       }
     } else if (shards_->prefetch > 0 && strategy_.overlap) {
       cannot(
-          "DeepSpeed gathers updated weights at the end of the step, not beside the next forward pass "
+          "DeepSpeed gathers updated weights at the end of the step, not during the next forward pass "
           "(prefetch).");
     }
     offload(zero);
@@ -153,7 +152,7 @@ private:
     };
     OffloadTo optimizer = strategy_.offload.optimizer;
     if (optimizer == OffloadTo::nvme && stage() < 3) {
-      cannot("DeepSpeed keeps optimizer state on NVMe only at stage 3: host memory is written.");
+      cannot("DeepSpeed keeps optimizer state on NVMe only at stage 3: the configuration names host memory.");
       optimizer = OffloadTo::cpu;
     }
     add("offload_optimizer", optimizer);
@@ -161,7 +160,7 @@ private:
       for (const char* key : {"pipeline_read", "pipeline_write"}) zero["offload_optimizer"][key] = true;
     add("offload_param", strategy_.offload.parameters);
     if (optimizer == OffloadTo::nvme || strategy_.offload.parameters == OffloadTo::nvme)
-      cannot(fmt::format("nvme_path is an example, \"{}\": write where the machines have their NVMe.",
+      cannot(fmt::format("nvme_path is an example, \"{}\": replace it with the NVMe path of the machines.",
                          kNvmePath));
     if (optimizer != OffloadTo::none && training_.optimizer != Optimizer::adam)
       json_["zero_force_ds_cpu_optimizer"] = false;  // DeepSpeed's own update on processors is Adam
@@ -188,7 +187,7 @@ private:
             "{} schedule.",
             order_of(strategy_.schedule).title));
       if (!strategy_.stage_layers.empty())
-        cannot("Stages are cut by partition_method of PipelineModule: stage_layers cannot be given to it.");
+        cannot("Stages are cut by partition_method of PipelineModule: it takes no stage_layers.");
     }
     if (splits_layers()) {
       json_["tensor_parallel"] = {{"autotp_size", strategy_.tensor}};
@@ -197,16 +196,16 @@ private:
       cannot("The layers in the pipeline have to be tensor parallel themselves, as Megatron-LM's are.");
     }
     if (strategy_.tensor > 1 && strategy_.sequence_parallel)
-      cannot("DeepSpeed's tensor parallelism has no sequence parallelism beside it (sequence_parallel).");
+      cannot("DeepSpeed's tensor parallelism has no sequence parallelism (sequence_parallel).");
     if (strategy_.context > 1) {
       json_["sequence_parallel_size"] = strategy_.context;
       json_["data_parallel_size"] = strategy_.data;
       cannot(
-          "The model's attention has to be wrapped for sequences that are shared out "
+          "The model's attention has to be wrapped for sequences that are split "
           "(deepspeed.sequence.layer.DistributedAttention).");
       if (strategy_.context_kind != ContextKind::all_to_all)
         cannot(fmt::format(
-            "DeepSpeed shares sequences by all-to-all (Ulysses), and has no context_kind = \"{}\".",
+            "DeepSpeed splits sequences by all-to-all (Ulysses), and has no context_kind = \"{}\".",
             kContextKindNames[static_cast<std::size_t>(strategy_.context_kind)]));
     }
   }
@@ -226,16 +225,14 @@ private:
   void recomputation() {
     if (training_.recompute == Recompute::none) return;
     json_["activation_checkpointing"] = {{"partition_activations", false}, {"cpu_checkpointing", false}};
-    std::string what = "whole layers";
+    std::string what = "entire layers";
     if (training_.recompute == Recompute::selective) what = "attention";
     if (training_.recompute == Recompute::operators) what = "every second matrix product";
-    cannot(
-        fmt::format("What is recomputed is the program's: it calls deepspeed.checkpointing.checkpoint for "
-                    "{}{}.",
-                    what,
-                    training_.recompute_layers > 0
-                        ? fmt::format(" in the first {} layers of a stage", training_.recompute_layers)
-                        : ""));
+    cannot(fmt::format(
+        "The program decides what is recomputed: it calls deepspeed.checkpointing.checkpoint for {}{}.", what,
+        training_.recompute_layers > 0
+            ? fmt::format(" in the first {} layers of a stage", training_.recompute_layers)
+            : ""));
   }
 
   const Scenario& s_;
@@ -255,13 +252,12 @@ std::vector<std::string> refusals(const Scenario& scenario) {
         "DeepSpeed's pipeline engine refuses ZeRO from stage 2 on, and this is stage {}.", shards->stage));
   if (strategy.context > 1 && (strategy.pipeline > 1 || strategy.tensor > 1))
     reasons.push_back(
-        "DeepSpeed's meshes share out sequences beside data parallelism only, not beside tensor "
-        "ranks or a pipeline.");
+        "DeepSpeed's meshes split sequences with data parallelism only, not with tensor ranks or a "
+        "pipeline.");
   const auto* t = std::get_if<Transformer>(&scenario.model.shape);
   if (strategy.context > 1 && t && std::fmod(t->heads, strategy.context) != 0)
-    reasons.push_back(
-        fmt::format("DeepSpeed shares out heads by context = {}, which does not divide {} of them.",
-                    strategy.context, t->heads));
+    reasons.push_back(fmt::format("DeepSpeed splits heads by context = {}, which does not divide {} of them.",
+                                  strategy.context, t->heads));
   return reasons;
 }
 

@@ -86,7 +86,7 @@ std::string head_comment(const Scenario& scenario, const LaunchFramework& framew
                      commented(fmt::format("The settings were checked against {}.", framework.release));
   for (const std::string& sentence : more) text += commented(sentence);
   if (!cannot.empty())
-    text += "#\n" + commented(fmt::format("What {} does otherwise than the scenario says, or leaves to you:",
+    text += "#\n" + commented(fmt::format("What {} does differently from the scenario, or leaves to you:",
                                           framework.title));
   for (const std::string& sentence : cannot) text += commented("* " + sentence);
   return text;
@@ -96,13 +96,12 @@ std::vector<std::string> common_refusals(const Scenario& scenario, const LaunchF
   const StrategyChoice& strategy = scenario.strategy;
   std::vector<std::string> reasons;
   if (scenario.cluster->node().device.compute_capability == 0)
-    reasons.push_back(fmt::format("{} is not an NVIDIA GPU, for which the settings of {} are written.",
+    reasons.push_back(fmt::format("{} is not an NVIDIA GPU; the settings of {} are for NVIDIA GPUs.",
                                   printable(scenario.cluster->node().device.title), framework.title));
   if (strategy.gradients != "all-reduce")
-    reasons.push_back(
-        fmt::format("{} brings gradients together by collectives of all ranks in each step, and has no "
-                    "gradients = \"{}\".",
-                    framework.title, strategy.gradients));
+    reasons.push_back(fmt::format(
+        "{} combines gradients by collectives of all ranks in each step, and has no gradients = \"{}\".",
+        framework.title, strategy.gradients));
   if (std::holds_alternative<ProfiledModel>(scenario.model.shape))
     reasons.push_back("The scenario gives measured times of its model, and no shape.");
   return reasons;
@@ -122,8 +121,7 @@ void add_common_sentences(const Scenario& scenario, const LaunchFramework& frame
   if (strategy.expert_imbalance > 0)
     cannot.push_back(
         fmt::format("How unevenly tokens are spread over experts (expert_imbalance = {}) is decided by the "
-                    "router and the "
-                    "data, and is no setting.",
+                    "router and the data, and is not a setting.",
                     strategy.expert_imbalance));
 }
 

@@ -109,13 +109,12 @@ private:
             "only with sequence parallelism.");
     } else if (strategy_.tensor_overlap == TensorOverlap::none) {
       cannot(
-          "Megatron-LM always computes gradients of weights beside tensor communication (tensor_overlap = "
+          "Megatron-LM always computes gradients of weights during tensor communication (tensor_overlap = "
           "\"weight-gradients\").");
     }
     if (strategy_.scatter_gather && strategy_.pipeline > 1 && !strategy_.sequence_parallel)
       cannot(
-          "Megatron Core has no scatter_gather: stages send whole tensors unless sequence parallelism is "
-          "on.");
+          "Megatron Core has no scatter_gather: stages send full tensors unless sequence parallelism is on.");
   }
 
   void pipeline() {
@@ -185,9 +184,8 @@ private:
       overlaps_experts_ = true;
     } else {
       cannot(
-          "Megatron-LM lets forward and backward passes take turns (overlap_passes) only in 16 bits with "
-          "expert "
-          "parallelism, virtual stages and no recomputation of whole layers.");
+          "Megatron-LM overlaps forward and backward passes (overlap_passes) only in 16 bits with expert "
+          "parallelism, virtual stages and no recomputation of entire layers.");
     }
   }
 
@@ -200,7 +198,7 @@ private:
     if (shards_->stage == 1) {
       if (!adam) {
         cannot(
-            "Megatron-LM's distributed optimizer is for Adam only: every rank keeps the whole optimizer "
+            "Megatron-LM's distributed optimizer is for Adam only: every rank keeps the full optimizer "
             "state.");
         overlap_gradients();
         return;
@@ -221,7 +219,7 @@ private:
       sync_.push_back(fmt::format("--num-distributed-optimizer-instances {}", shards_->replicas));
     if (shards_->stage == 3) sync_.emplace_back("--init-model-with-meta-device");
     if (!strategy_.overlap || shards_->prefetch == 0)
-      cannot("Megatron-FSDP always gathers weights and reduces gradients beside the passes.");
+      cannot("Megatron-FSDP always gathers weights and reduces gradients during the passes.");
     if (!shards_->reshard)
       cannot("Megatron-FSDP has no argument that keeps weights from the forward to the backward pass.");
   }
@@ -338,9 +336,8 @@ private:
                                      "--cuda-graph-modules attn moe_router moe_preprocess"});
       if (s_.framework.graphs_hold_experts)
         cannot(
-            "What is written leaves the kernels of experts out of CUDA graphs, as their number of rows is "
-            "not "
-            "known beforehand.");
+            "What is written leaves the kernels of experts out of CUDA graphs, because their number of rows "
+            "is not known in advance.");
     }
   }
 
@@ -366,12 +363,11 @@ private:
     std::vector<std::string> more = {
         fmt::format(
             "Run it in Megatron-LM's folder{}, with TRAIN_ITERS (optimizer steps) and LR (learning rate) "
-            "set. DATA_ARGS names the data and the tokenizer; without it the data are invented, to "
+            "set. DATA_ARGS names the data and the tokenizer; without it the data are synthetic, to "
             "measure speed.",
             nodes > 1 ? " on every node, with NODE_RANK and MASTER_ADDR" : ""),
-        "What does not change the speed, such as initialization, rotary base and schedule of the learning "
-        "rate, "
-        "is left to Megatron-LM's defaults."};
+        "Settings that do not change the speed, such as initialization, rotary base and learning-rate "
+        "schedule, are left to Megatron-LM's defaults."};
     std::string text = "#!/bin/bash\n" + head_comment(s_, kMegatron, more, cannot_) + "set -euo pipefail\n\n";
     text += ": \"${TRAIN_ITERS:?optimizer steps}\" \"${LR:?learning rate}\"\n";
     std::string nodes_line = "--standalone --nnodes 1";
@@ -427,19 +423,19 @@ std::vector<std::string> refusals(const Scenario& scenario) {
   const int context = scenario.strategy.context;
   if (context > 1 && std::fmod(sequence_tokens(scenario), 2.0 * context) != 0)
     reasons.push_back(fmt::format(
-        "Megatron-LM cuts sequences into 2 x context = {} pieces, and {} tokens are no multiple of it.",
+        "Megatron-LM cuts sequences into 2 x context = {} pieces, and {} tokens are not a multiple of it.",
         2 * context, sequence_tokens(scenario)));
   const StrategyChoice& strategy = scenario.strategy;
   if (t->experts > 0 && t->biases &&
       (strategy.expert_tensor > 0 ? strategy.expert_tensor : strategy.tensor) > 1)
     reasons.push_back(
-        "Megatron-LM splits experts by tensor ranks only where they have no biases; expert_tensor = 1 "
-        "leaves them whole.");
+        "Megatron-LM splits experts by tensor ranks only where they have no biases; expert_tensor = 1 does "
+        "not split them.");
   const int stages = strategy.pipeline;
   if (stages > 1 && strategy.virtual_stages > 1 && scenario.microbatches % stages != 0)
     reasons.push_back(fmt::format(
         "Megatron-LM's schedule with virtual stages takes a multiple of pipeline = {} micro-batches a "
-        "step, and these are {}.",
+        "step, and there are {}.",
         stages, scenario.microbatches));
   return reasons;
 }

@@ -145,15 +145,15 @@ private:
 std::vector<std::string> not_a_megatron_model(const Transformer& t) {
   const std::pair<bool, const char*> without[] = {
       {t.parallel_residual, "attention and feed-forward that read the same input (parallel_residual)"},
-      {t.post_norms, "norms behind attention and feed-forward (post_norms)"},
+      {t.post_norms, "norms after attention and feed-forward (post_norms)"},
       {t.attention_softcap, "soft caps of attention scores (attention_softcap)"},
       {t.logit_softcap, "soft caps of logits (logit_softcap)"},
       {t.embedding_width > 0, "projections of the embedding (embedding_width)"},
-      {t.embedding_norm, "norm behind the embedding (embedding_norm)"},
+      {t.embedding_norm, "norm after the embedding (embedding_norm)"},
       {!t.final_norm, "models without a last norm (final_norm = false)"},
       {t.biases && !t.qkv_biases && t.kv_lora_rank == 0,
-       "biases in linear layers without those of queries, keys and values (qkv_biases = false)"},
-      {t.biases && t.shared_expert > 0, "shared experts with biases (biases = true beside shared_expert)"},
+       "biases in linear layers but not of queries, keys and values (qkv_biases = false)"},
+      {t.biases && t.shared_expert > 0, "shared experts with biases (biases = true with shared_expert)"},
   };
   std::vector<std::string> reasons;
   for (const auto& [has, what] : without)

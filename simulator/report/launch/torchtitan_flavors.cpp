@@ -95,7 +95,7 @@ std::optional<TorchtitanModel> torchtitan_model(const Model& model, std::string&
   const std::optional<TorchtitanFamily> family = t ? family_of(*t) : std::nullopt;
   if (!family) {
     reason = fmt::format(
-        "torchtitan has no model of the form of {}: it ships those of Llama 3, Qwen 3, DeepSeek-V3 and "
+        "torchtitan has no model of the form of {}: it has those of Llama 3, Qwen 3, DeepSeek-V3 and "
         "GPT-OSS.",
         model.title);
     return std::nullopt;

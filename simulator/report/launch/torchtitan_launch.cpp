@@ -106,7 +106,7 @@ private:
     Lines lines = {text_entry("name", model_.name), text_entry("flavor", model_.flavor)};
     if (!model_.registration.empty())
       cannot(
-          fmt::format("torchtitan ships no model of these sizes; add to torchtitan/models/{}/__init__.py: {}",
+          fmt::format("torchtitan has no model of these sizes; add to torchtitan/models/{}/__init__.py: {}",
                       model_.name, model_.registration));
     converters_ = {};
     if (training_.precision == Precision::fp8) converters_ = {"quantize.linear.float8"};
@@ -177,7 +177,7 @@ private:
   void shards(Lines& lines) {
     const bool shares = shards_ && shards_->shards > 1;
     if (!shares) {
-      if (strategy_.context > 1) cannot("torchtitan shards weights over context ranks, always.");
+      if (strategy_.context > 1) cannot("torchtitan always shards weights over context ranks.");
       if (strategy_.data > 1 && strategy_.context == 1 && strategy_.bucket_bytes != kBucketBytes)
         cannot("torchtitan's buckets of gradients hold 100 MiB (bucket_mb = 100).");
       return;
@@ -190,7 +190,7 @@ private:
                       "backward pass (fsdp_reshard_after_forward = \"never\").",
                       shards_->stage));
     if (!strategy_.overlap || shards_->prefetch == 0)
-      cannot("FSDP always gathers weights and reduces gradients beside the passes.");
+      cannot("FSDP always gathers weights and reduces gradients during the passes.");
   }
 
   void tensor(Lines& lines) {
@@ -201,7 +201,7 @@ private:
       lines.push_back("enable_async_tensor_parallel = true");
     if (strategy_.tensor_overlap == TensorOverlap::weight_gradients)
       cannot(
-          "torchtitan does not compute gradients of weights beside tensor communication (tensor_overlap).");
+          "torchtitan does not compute gradients of weights during tensor communication (tensor_overlap).");
   }
 
   void context(Lines& lines) {
@@ -249,8 +249,8 @@ private:
       lines.push_back(entry("pipeline_parallel_expert_parallel_overlap", overlaps));
     } else if (strategy_.overlap_passes) {
       cannot(
-          "torchtitan lets forward and backward passes take turns (overlap_passes) only with DualPipeV and "
-          "expert parallelism.");
+          "torchtitan overlaps forward and backward passes (overlap_passes) only with DualPipeV and expert "
+          "parallelism.");
     }
     if (strategy_.blocking_p2p)
       cannot("torchtitan's pipelines send while they compute (blocking_p2p = false).");
@@ -289,7 +289,7 @@ private:
         break;
     }
     if (training_.recompute_layers > 0)
-      cannot("torchtitan recomputes all layers of a stage alike (recompute_layers).");
+      cannot("torchtitan recomputes all layers of a stage in the same way (recompute_layers).");
     return table("activation_checkpoint", lines);
   }
 
@@ -299,7 +299,7 @@ private:
     compiles_ = framework.norm_bytes.value == 0 && framework.rotary_bytes.value == 0 &&
                 framework.gate_bytes.value == 0;
     if (compiles_ && training_.precision == Precision::mxfp8 && strategy_.tensor > 1) {
-      cannot("torchtitan's mxfp8 with tensor parallelism goes without torch.compile.");
+      cannot("torchtitan's mxfp8 with tensor parallelism runs without torch.compile.");
       compiles_ = false;
     }
     if (!compiles_ && strategy_.tensor > 1 && strategy_.tensor_overlap == TensorOverlap::chunks)
@@ -355,7 +355,7 @@ std::vector<std::string> refused_degrees(const Scenario& scenario, const Torchti
                      strategy.context));
   refuse(data && data->shard == 1 && data->replicate > 1 && strategy.context == 1 &&
              strategy.tensor * strategy.pipeline > 1,
-         "torchtitan keeps whole weights on data ranks (DDP) only without tensor parallelism and pipelines; "
+         "torchtitan keeps full weights on data ranks (DDP) only without tensor parallelism and pipelines; "
          "zero_stage or fsdp shards them.");
   refuse(strategy.pipeline > 1 && !model.pipelines(),
          fmt::format("torchtitan has no pipeline for {}.", model.name));
@@ -364,7 +364,7 @@ std::vector<std::string> refused_degrees(const Scenario& scenario, const Torchti
                      model.name));
   const int divisor = strategy.tensor * (strategy.context > 1 ? 2 * strategy.context : 1);
   refuse(std::fmod(sequence_tokens(scenario), divisor) != 0,
-         fmt::format("torchtitan cuts sequences into {} pieces, and {} tokens are no multiple of it.",
+         fmt::format("torchtitan cuts sequences into {} pieces, and {} tokens are not a multiple of it.",
                      divisor, sequence_tokens(scenario)));
   const int expert_tensor = expert_tensor_degree(strategy);
   refuse(mixture && expert_tensor != 1 && expert_tensor != strategy.tensor,
@@ -386,7 +386,7 @@ std::vector<std::string> refused_precision(const Scenario& scenario) {
   if (precision == Precision::fp16) return {"torchtitan trains in bf16 or fp32, not in fp16."};
   if (precision == Precision::nvfp4) return {"torchtitan has no nvfp4."};
   if (precision == Precision::mxfp8 && capability < kBlackwell)
-    return {"torchtitan's mxfp8 takes a Blackwell GPU."};
+    return {"torchtitan's mxfp8 needs a Blackwell GPU."};
   return {};
 }
 

@@ -40,7 +40,7 @@ CostTerms read_cost(Section& section, const Cluster& cluster, const std::string&
     terms.per_server_hour = list.per_server_hour;
   } else if (!section.has("price_per_device_hour")) {
     section.refuse("currency", '"' + terms.currency + '"',
-                   fmt::format("\"{}\", in which the prices are, or cost.price_per_device_hour beside it",
+                   fmt::format("\"{}\", the currency of the prices, or any with cost.price_per_device_hour",
                                list.currency));
   }
   // An absent key is read, too, so that it counts as known (models/text/asked_keys.hpp).

@@ -182,7 +182,7 @@ Scenario read_scenario(Document document, const std::string& path,
     strategy.refuse("all_reduce",
                     fmt::format("\"{}\" with simulation.protocol = \"gloo\"",
                                 kAlgorithmNames[static_cast<std::size_t>(scenario.strategy.all_reduce)]),
-                    "\"ring\", which is what Gloo does");
+                    "\"ring\", which Gloo uses");
   scenario.run = read_run(run);
   run.finish();
 

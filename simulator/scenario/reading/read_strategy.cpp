@@ -53,7 +53,7 @@ void read_schedule(StrategyChoice& strategy, Section& section) {
   const int chunks = strategy.virtual_stages;
   if (chunks > most) {
     const std::string allowed =
-        fmt::format("{}{}, or schedule = {} beside it", most, most > 1 ? with : "",
+        fmt::format("{}{}, or with schedule = {}", most, most > 1 ? with : "",
                     schedules_that([](const OrderEntry& e) { return e.most_chunks == kMostChunks; }));
     section.refuse("virtual_stages", fmt::format("{}", chunks), allowed);
   }
@@ -69,7 +69,7 @@ void read_blocking(StrategyChoice& strategy, Section& section) {
   strategy.blocking_p2p = section.boolean("blocking_p2p", false);
   if (!strategy.blocking_p2p || order_of(strategy.schedule).ahead) return;
   section.refuse("blocking_p2p", fmt::format("true with schedule = \"{}\"", name_of(strategy.schedule)),
-                 fmt::format("false, or schedule = {} beside it",
+                 fmt::format("false, or with schedule = {}",
                              schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
 }
 
@@ -80,10 +80,9 @@ void fit_overlap(const StrategyChoice& strategy, Section& section) {
   if (strategy.pipeline == 1 && strategy.schedule != PipelineSchedule::one_f_one_b)
     section.refuse("overlap_passes",
                    fmt::format("true with pipeline = 1 and schedule = \"{}\"", name_of(strategy.schedule)),
-                   "false, schedule = \"1f1b\" beside it, or a pipeline of 2 or more stages");
+                   "false, or with schedule = \"1f1b\" or a pipeline of 2 or more stages");
   if (strategy.blocking_p2p)
-    section.refuse("overlap_passes", "true with blocking_p2p = true",
-                   "false, or blocking_p2p = false beside it");
+    section.refuse("overlap_passes", "true with blocking_p2p = true", "false, or with blocking_p2p = false");
 }
 
 std::vector<std::string> read_placement(const StrategyChoice& strategy, Section& section) {

@@ -57,7 +57,7 @@ double read_predicted_tokens(Section& section, const Model& model, double sequen
   }
   const auto* transformer = std::get_if<Transformer>(&model.shape);
   if (!transformer || !transformer->masked_lm_head)
-    section.refuse("predicted_tokens", fmt::format("given, but {} is no masked language model", model.name),
+    section.refuse("predicted_tokens", fmt::format("given, but {} is not a masked language model", model.name),
                    "to leave it out");
   return static_cast<double>(section.integer(
       "predicted_tokens", 1, static_cast<std::int64_t>(tokens_per_sample(model, sequence_length))));
@@ -74,14 +74,14 @@ double read_target_samples(Section& section, const Model& model, double sequence
     targets[i] = section.number(kTargets[i], {0, kMost[i], true}, 0);
     if (!section.has(kTargets[i])) continue;
     if (!given.empty())
-      section.refuse(kTargets[i], fmt::format("given beside {}", given), "one of tokens, samples, epochs");
+      section.refuse(kTargets[i], fmt::format("given with {}", given), "one of tokens, samples, epochs");
     given = kTargets[i];
   }
   const double dataset_samples = section.number("dataset_samples", {0, 1e12, true}, 0);
   if (given == "epochs")
     section.require("dataset_samples", "epochs", "the number of samples in the data set");
   else if (section.has("dataset_samples"))
-    section.refuse("dataset_samples", "given", "only beside epochs");
+    section.refuse("dataset_samples", "given", "only with epochs");
   const double tokens_a_sample = tokens_per_sample(model, sequence_length);
   if (given == "tokens" && tokens_a_sample <= 0)
     section.refuse("tokens", fmt::format("given, but {} is not trained on tokens", model.name),
@@ -125,7 +125,7 @@ AttentionChoice read_attention(Section& section, const Model& model, const Devic
   for (std::size_t i = 0; i < kAttentionKernelsNames.size(); ++i)
     if (device.has(static_cast<AttentionKernels>(i)))
       allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", kAttentionKernelsNames[i]);
-  section.refuse("attention", found + fmt::format(", of which {} has no efficiency", device.name), allowed);
+  section.refuse("attention", found + fmt::format(", for which {} has no efficiency", device.name), allowed);
 }
 
 int read_recompute_layers(Section& section, Recompute recompute) {
@@ -193,9 +193,10 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
   }
   const std::int64_t parts = std::int64_t{strategy.pipeline} * strategy.virtual_stages;
   if (count * parts > kMaxPasses) {
-    section.refuse("global_batch",
-                   fmt::format("{}, which is {} micro-batches through {} stages", global_batch, count, parts),
-                   fmt::format("at most {} micro-batches through so many stages", kMaxPasses / parts));
+    section.refuse(
+        "global_batch",
+        fmt::format("{}, which gives {} micro-batches through {} stages", global_batch, count, parts),
+        fmt::format("at most {} micro-batches through that many stages", kMaxPasses / parts));
   }
   return static_cast<int>(count);
 }

@@ -90,7 +90,7 @@ void fit_context(Section& strategy, const Scenario& scenario) {
 Advice less_communication(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   if (strategy.context % 2 != 0 || scenario.microbatches % 2 != 0) return {};
-  return {"half the degree and twice the data parallel ranks send less, and keep more activations",
+  return {"half the degree and twice the data parallel ranks send less, and store more activations",
           {fmt::format("strategy.context={}", strategy.context / 2),
            fmt::format("strategy.data={}", strategy.data * 2)}};
 }
@@ -98,14 +98,15 @@ Advice less_communication(const Scenario& scenario) {
 Advice less_waiting(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   if (strategy.context == 1 || strategy.context_kind != ContextKind::ring || strategy.zigzag) return {};
-  return {"shares from both ends of a sequence would take all ranks equally long", {"strategy.zigzag=true"}};
+  return {"shares from both ends of a sequence would take the same time on all ranks",
+          {"strategy.zigzag=true"}};
 }
 
 }  // namespace
 
 extern const AxisEntry kContextAxis{
     "context",
-    "ranks that share every sequence",
+    "ranks that split each sequence",
     Purpose::context,
     false,
     true,

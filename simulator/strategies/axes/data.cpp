@@ -9,7 +9,7 @@ namespace rehearse {
 
 extern const AxisEntry kDataAxis{
     "data",
-    "ranks that share a batch",
+    "ranks that split the batch",
     Purpose::gradient_sync,
     true,
     true,

@@ -96,20 +96,20 @@ void fit_expert(Section& strategy, const Scenario& scenario) {
                       "a model with a mixture of experts, or no such key");
   if (!t) return;
   if (choice.expert_imbalance > 0 && choice.capacity_factor > 0)
-    strategy.refuse("expert_imbalance", fmt::format("{} beside capacity_factor", choice.expert_imbalance),
+    strategy.refuse("expert_imbalance", fmt::format("{} with capacity_factor", choice.expert_imbalance),
                     "one of the two: an expert's capacity is padded to the same rows for all");
   if (choice.expert_imbalance > 0 && choice.expert == 1)
     strategy.refuse("expert_imbalance", fmt::format("{} with expert = 1", choice.expert_imbalance),
-                    "an expert degree of 2 or more beside it");
+                    "only with an expert degree of 2 or more");
   if (choice.expert_dispatch != ExpertDispatch::experts) {
     const std::string name =
         fmt::format("\"{}\"", kExpertDispatchNames[static_cast<std::size_t>(choice.expert_dispatch)]);
     if (choice.capacity_factor > 0)
-      strategy.refuse("expert_dispatch", name + " beside capacity_factor",
-                      "\"experts\", or no capacity_factor: rows that fill an expert up are sent to it");
+      strategy.refuse("expert_dispatch", name + " with capacity_factor",
+                      "\"experts\", or no capacity_factor: rows that pad an expert are sent to it");
     if (choice.expert == 1)
       strategy.refuse("expert_dispatch", name + " with expert = 1",
-                      "an expert degree of 2 or more beside it");
+                      "only with an expert degree of 2 or more");
   }
   const std::string found = fmt::format("{}", choice.expert);
   if (std::fmod(t->experts, choice.expert) != 0)
@@ -211,7 +211,7 @@ int ranks_with_experts_apart(const Scenario& scenario, std::string_view axis) {
 
 extern const AxisEntry kExpertAxis{
     "expert",
-    "ranks of the other axes that share out a mixture's experts",
+    "ranks of the other axes that split a mixture's experts",
     Purpose::experts,
     false,
     false,

@@ -72,7 +72,7 @@ void fit_tensor(Section& strategy, const Scenario& scenario) {
   fit_scatter_gather(strategy, scenario);
   if (degree == 1) {
     if (sequence)
-      strategy.refuse("sequence_parallel", "true with tensor = 1", "a tensor degree of 2 or more beside it");
+      strategy.refuse("sequence_parallel", "true with tensor = 1", "only with a tensor degree of 2 or more");
     return;
   }
   const std::string found = fmt::format("{}", degree);
@@ -82,7 +82,7 @@ void fit_tensor(Section& strategy, const Scenario& scenario) {
   };
   if (scenario.strategy.gradients == "first-device")
     strategy.refuse("tensor", found + " with gradients = \"first-device\"",
-                    "1: every device has a replica of the whole model");
+                    "1: every device has a replica of the entire model");
   if (const auto* t = std::get_if<Transformer>(&scenario.model.shape)) {
     divides(t->heads, "the heads of " + scenario.model.name);
     const int kv = key_value_heads(*t), apart = std::gcd(degree, kv);
@@ -135,7 +135,7 @@ Advice less_communication(const Scenario& scenario) {
 
 extern const AxisEntry kTensorAxis{
     "tensor",
-    "ranks that share every layer",
+    "ranks that split each layer",
     Purpose::tensor,
     false,
     false,

@@ -131,19 +131,18 @@ public:
     const Training& training = scenario.training;
     if (places_experts(scenario) && (fusion_ || compression_.kind != Compression::none))
       strategy.refuse(fusion_ ? strategy.has("fusion_mb") ? "fusion_mb" : "cycle_ms" : "compression",
-                      "given beside experts that are placed on other ranks (expert, expert_tensor)",
+                      "given with experts that are placed on other ranks (expert, expert_tensor)",
                       "no such key, or expert = 1 and no expert_tensor");
     // If the bucket unit comes from the preset, buckets hold complete layers instead (stage_program.cpp).
     if (places_experts(scenario) && scenario.strategy.bucket_unit == BucketUnit::tensor &&
         !from_preset(strategy, "bucket_unit"))
       strategy.refuse("bucket_unit",
-                      "\"tensor\" beside experts that are placed on other ranks "
-                      "(expert, expert_tensor)",
+                      "\"tensor\" with experts that are placed on other ranks (expert, expert_tensor)",
                       "\"layer\", or expert = 1 and no expert_tensor");
     const Fabric::Kind kind = scenario.cluster->fabric().kind;
     if (scenario.strategy.all_reduce == Algorithm::torus && kind != Fabric::Kind::torus &&
         kind != Fabric::Kind::ring)
-      strategy.refuse("all_reduce", "\"torus\", on a cluster whose fabric is no torus",
+      strategy.refuse("all_reduce", "\"torus\", on a cluster whose fabric is not a torus",
                       "another algorithm, or a fabric of kind \"torus\" or \"ring\"");
     if (compression_.kind == Compression::fp16 && element_bytes(training.gradient_precision) < 4)
       strategy.refuse(
@@ -154,7 +153,7 @@ public:
     if (compression_.kind == Compression::power_sgd &&
         std::holds_alternative<ProfiledModel>(scenario.model.shape))
       strategy.refuse("compression", "\"powersgd\" with a profiled model",
-                      "a model that tells the shapes of its matrices, or another compression");
+                      "a model that gives the shapes of its matrices, or another compression");
   }
 
   std::shared_ptr<const GradientStrategy> sharded(int stage) const override {
@@ -164,10 +163,11 @@ public:
   void write(StepPlan& plan) const override {
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) write_stage(plan, s);
     if (plan.tied_parameters > 0)
-      plan.notes.push_back("First and last stage each keep the tied embedding and add up its gradients.");
+      plan.notes.push_back(
+          "The first and the last stage both hold the tied embedding and add up its gradients.");
     if (gradient_ranks(plan) == 1) return;
     if (compression_.kind != Compression::none)
-      plan.notes.push_back("Kernels that compress are taken to run at the speed of element-wise ones.");
+      plan.notes.push_back("Compression kernels are assumed to run at the speed of element-wise ones.");
     if (fusion_) plan.notes.push_back("A cycle of Horovod's loop begins with the backward pass.");
   }
 
@@ -255,8 +255,7 @@ std::optional<FusionBuffer> read_fusion(Section& strategy, const StrategyChoice&
     if (choice.gradients != "all-reduce")
       refuse(fmt::format("with gradients = \"{}\"", choice.gradients),
              "gradients = \"all-reduce\", or no such key");
-    if (strategy.has("bucket_mb"))
-      refuse("beside bucket_mb", "one of the two: Horovod fuses by a rule of its own");
+    if (strategy.has("bucket_mb")) refuse("with bucket_mb", "one of the two: Horovod fuses by its own rule");
     if (!choice.overlap) refuse("with overlap = false", "overlap = true, or no such key");
     fusion = buffer;
   }
@@ -294,8 +293,8 @@ void read_bucket_form(Section& strategy, StrategyChoice& choice, bool fused) {
       strategy.refuse(key, fmt::format("\"{}\" with gradients = \"{}\"", value, choice.gradients),
                       fmt::format("\"{}\", or gradients = \"all-reduce\"", standard));
     if (fused)
-      strategy.refuse(key, fmt::format("\"{}\" beside fusion_mb or cycle_ms", value),
-                      fmt::format("\"{}\": Horovod fuses by a rule of its own", standard));
+      strategy.refuse(key, fmt::format("\"{}\" with fusion_mb or cycle_ms", value),
+                      fmt::format("\"{}\": Horovod fuses by its own rule", standard));
   };
   refuse("bucket_unit", kBucketUnitNames[static_cast<std::size_t>(choice.bucket_unit)], "layer");
   refuse("bucket_copies", kBucketCopiesNames[static_cast<std::size_t>(choice.bucket_copies)], "none");
@@ -306,14 +305,14 @@ void refuse_beside_shards(Section& strategy, bool fused, StrategyChoice& choice)
   const char* const allowed = "zero_stage = 0 and fsdp = \"none\", or no such key";
   for (const char* key : {"fusion_mb", "cycle_ms"})
     if (fused && strategy.has(key))
-      strategy.refuse(key, "given beside sharded data parallelism (zero_stage, fsdp)", allowed);
+      strategy.refuse(key, "given with sharded data parallelism (zero_stage, fsdp)", allowed);
   if (choice.bucket_unit != BucketUnit::layer)
-    strategy.refuse("bucket_unit", "\"tensor\" beside sharded data parallelism (zero_stage, fsdp)", allowed);
+    strategy.refuse("bucket_unit", "\"tensor\" with sharded data parallelism (zero_stage, fsdp)", allowed);
   if (choice.bucket_copies != BucketCopies::none)
-    strategy.refuse("bucket_copies", "given beside sharded data parallelism (zero_stage, fsdp)", allowed);
+    strategy.refuse("bucket_copies", "given with sharded data parallelism (zero_stage, fsdp)", allowed);
   if (choice.compression.kind != Compression::none)
     strategy.refuse("compression",
-                    fmt::format("\"{}\" beside sharded data parallelism (zero_stage, fsdp)",
+                    fmt::format("\"{}\" with sharded data parallelism (zero_stage, fsdp)",
                                 kCompressionNames[static_cast<std::size_t>(choice.compression.kind)]),
                     allowed);
 }
@@ -322,12 +321,12 @@ void refuse_beside_shards(Section& strategy, bool fused, StrategyChoice& choice)
 
 extern const GradientStrategyEntry kAllReduceStrategy{
     "all-reduce", "data parallel: gradients are summed by all-reduce",
-    "Every GPU trains its share of the batch with the whole model. Gradients are sent in buckets, while the\n"
-    "backward pass still computes the next ones (unless overlap = false); with fusion_mb or cycle_ms as\n"
-    "Horovod's background loop fuses them. They may be compressed: to fp16, to the largest ones, to their\n"
-    "signs, or to factors of low rank. With zero_stage or fsdp the GPUs share out optimizer state, "
-    "gradients\n"
-    "and weights: gradients are reduce-scattered, weights gathered.",
+    "Every GPU trains its share of the batch with the entire model. Gradients are sent in buckets while the\n"
+    "backward pass still computes the next ones (unless overlap = false); with fusion_mb or cycle_ms, as\n"
+    "Horovod's background loop fuses them. They can be compressed: to fp16, to the largest ones, to their\n"
+    "signs, or to factors of low rank. With zero_stage or fsdp the GPUs shard optimizer state, gradients "
+    "and\n"
+    "weights: gradients are reduce-scattered, weights are gathered.",
     "data = 8                    # ranks that share the batch; may be left out\n"
     "gradients = \"all-reduce\"\n"
     "all_reduce = \"ring\"         # tree, halving-doubling, hierarchical, torus, or auto: the fastest of "

@@ -98,7 +98,7 @@ public:
     if (scenario.strategy.pipeline > 1)
       strategy.refuse("gradients",
                       fmt::format("\"first-device\" with {} pipeline stages", scenario.strategy.pipeline),
-                      "pipeline = 1: every device has a replica of the whole model");
+                      "pipeline = 1: every device has a replica of the entire model");
   }
 
   void write(StepPlan& plan) const override {
@@ -108,7 +108,7 @@ public:
     plan.schedule.programs.push_back(device_program(plan, loss, false));
     if (loss.kernels.empty()) {
       plan.notes.push_back(
-          "The model tells nothing of its outputs and their loss: none are sent or computed.");
+          "The model does not describe its outputs and their loss: none are sent or computed.");
       return;
     }
     plan.notes.push_back(
@@ -120,8 +120,9 @@ public:
 
 extern const GradientStrategyEntry kFirstDeviceStrategy{
     "first-device", "data parallel in one process: the first device scatters, gathers and updates",
-    "PyTorch's DataParallel. Every micro-batch the first device of a node scatters the inputs, broadcasts\n"
-    "the weights, gathers the outputs, computes the loss and adds up all gradients; it alone updates.",
+    "PyTorch's DataParallel. For each micro-batch the first device of a node scatters the inputs, "
+    "broadcasts\n"
+    "the weights, gathers the outputs, computes the loss and sums all gradients; it alone updates weights.",
     "data = 8                    # the devices of the one node; may be left out\n"
     "gradients = \"first-device\"\n",
     [](Section&, StrategyChoice&) -> std::shared_ptr<const GradientStrategy> {

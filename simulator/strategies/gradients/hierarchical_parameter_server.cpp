@@ -293,11 +293,10 @@ std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice&)
 
 extern const GradientStrategyEntry kHierarchicalParameterServerStrategy{
     "hierarchical-parameter-server",
-    "data parallel: each node adds up its gradients and talks to servers for all",
-    "Every GPU trains its share of the batch. The processor of each node adds up what its GPUs push and "
-    "exchanges\n"
-    "gradients and weights with the servers once for the node. The next step begins when all weights are "
-    "there.\n"
+    "data parallel: each node sums its gradients, then exchanges them with servers",
+    "Every GPU trains its share of the batch. The processor of each node sums what its GPUs push, and\n"
+    "exchanges gradients and weights with the servers once for the node. The next step begins when all\n"
+    "weights have arrived.\n"
     "TensorFlow's benchmarks call it distributed_replicated.",
     "data = 32\n"
     "gradients = \"hierarchical-parameter-server\"\n\n"

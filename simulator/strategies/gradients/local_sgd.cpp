@@ -100,7 +100,7 @@ std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice&)
 }  // namespace
 
 extern const GradientStrategyEntry kLocalSgdStrategy{
-    "local-sgd", "data parallel: steps of their own, then weights are averaged by all-reduce",
+    "local-sgd", "data parallel: independent steps, then weights are averaged by all-reduce",
     "Every GPU takes some optimizer steps on its share of the batch alone; then all average their weights\n"
     "(Stich 2019). Figures are of one optimizer step: a share of the round from one averaging to the next.",
     "data = 8\n"

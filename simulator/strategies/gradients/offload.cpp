@@ -43,14 +43,14 @@ OffloadChoice read_offload(Section& strategy, const StrategyChoice& choice, int 
   }
   if (offload.optimizer != OffloadTo::none && stage == 0)
     refuse("offload", offload.optimizer, "without shards (zero_stage = 0, fsdp = \"none\")",
-           "\"none\", or zero_stage = 1, 2 or 3, or fsdp beside it");
+           "\"none\", or with zero_stage = 1, 2 or 3, or fsdp");
   if (offload.parameters == OffloadTo::none) return offload;
   if (stage < 3)
     refuse("offload_parameters", offload.parameters, fmt::format("with zero_stage = {}", stage),
-           "\"none\", or zero_stage = 3 or fsdp beside it");
+           "\"none\", or with zero_stage = 3 or fsdp");
   if (offload.optimizer == OffloadTo::none)
     refuse("offload_parameters", offload.parameters, "without offload",
-           "\"none\", or offload = \"cpu\" or \"nvme\" beside it: weights are updated where they are kept");
+           "\"none\", or with offload = \"cpu\" or \"nvme\": weights are updated where they are stored");
   return offload;
 }
 
@@ -63,7 +63,7 @@ void fit_offload(Section& strategy, const Scenario& scenario) {
   const OffloadTo to = by_parameters ? offload.parameters : offload.optimizer;
   strategy.refuse(by_parameters ? "offload_parameters" : "offload",
                   fmt::format("{} on {}, which has no {}", quoted_name(to), scenario.cluster->name, missing),
-                  fmt::format("\"none\", or cluster.node.{} beside it", missing));
+                  fmt::format("\"none\", or with cluster.node.{}", missing));
 }
 
 std::string offload_text(const OffloadChoice& offload) {

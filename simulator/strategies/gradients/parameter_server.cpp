@@ -145,7 +145,7 @@ public:
     if (static_cast<std::int64_t>(choice.servers) * cluster.devices() > most) {
       own.refuse("servers", fmt::format("{}, each with {} workers", choice.servers, cluster.devices()),
                  cluster.devices() < most
-                     ? fmt::format("at most {} for so many workers", most / cluster.devices())
+                     ? fmt::format("at most {} for that many workers", most / cluster.devices())
                      : fmt::format("at most {} workers", most));
     }
   }
@@ -187,7 +187,7 @@ public:
                                                  : asynchronous_server(plan, stages));
     if (plan.tied_parameters > 0)
       plan.notes.push_back(
-          "First and last stage each keep the tied embedding, and the servers update it for both.");
+          "The first and the last stage both hold the tied embedding, and the servers update it for both.");
   }
 
 private:
@@ -243,21 +243,18 @@ std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice& 
 
 extern const GradientStrategyEntry kParameterServerStrategy{
     "parameter-server", "data parallel: gradients go to servers, which send new weights back",
-    "Every GPU trains its share of the batch. Servers keep a shard of the weights each. Synchronous ones "
-    "add\n"
-    "up what all GPUs push, update, and are read before the next forward pass. Asynchronous ones apply what "
-    "a\n"
-    "GPU pushes as it comes and answer with the weights of that moment: nobody waits for others, but "
-    "gradients\n"
-    "are computed from weights that others have changed since (staleness). Stale-synchronous ones hold the\n"
-    "answer back from a GPU that would be more than `staleness` rounds ahead of the slowest.",
+    "Every GPU trains its share of the batch. Each server holds a shard of the weights. Synchronous servers\n"
+    "sum what all GPUs push, update, and are read before the next forward pass. Asynchronous servers apply\n"
+    "each push as it comes and answer with their current weights: no GPU waits for others, but gradients "
+    "are\n"
+    "computed from weights that others have changed since (staleness). Stale-synchronous servers delay the\n"
+    "answer to a GPU that would be more than `staleness` rounds ahead of the slowest.",
     "data = 8\n"
     "gradients = \"parameter-server\"\n\n"
     "[strategy.parameter_server]\n"
     "servers = 4\n"
-    "placement = \"dedicated\"     # on cluster.server_nodes of their own; \"colocated\": on the processors "
-    "of\n"
-    "                            # the GPUs' nodes; \"devices\": on the GPUs themselves, spread evenly\n"
+    "placement = \"dedicated\"     # on cluster.server_nodes; \"colocated\": on the processors of the\n"
+    "                            # GPUs' nodes; \"devices\": on the GPUs themselves, spread evenly\n"
     "mode = \"sync\"               # \"async\", \"stale-synchronous\"\n"
     "# staleness = 3             # rounds, with stale-synchronous\n",
     read};

@@ -194,9 +194,10 @@ public:
       serve(w, workers.meshes.front().coordinate(w, plan_.pipeline_axis));
     plan_.schedule.asynchrony = std::move(asynchrony_);
     const bool devices = choice_.placement == ParameterServer::Placement::devices;
-    plan_.notes.push_back(fmt::format(
-        "A server takes pushes as they come, {} at once, and applies one at a time{}.", at_once,
-        devices ? ", beside the GPU's own work and as fast as if there were none" : " with all its cores"));
+    plan_.notes.push_back(
+        fmt::format("A server takes pushes as they come, {} at once, and applies one at a time{}.", at_once,
+                    devices ? ", at the same time as the GPU's other work and as fast as without it"
+                            : " with all its cores"));
     return std::move(program_);
   }
 

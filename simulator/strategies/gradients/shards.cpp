@@ -503,7 +503,7 @@ public:
     if (choice_.stage < 2 || scenario.microbatches == 1)
       return GradientStrategy::less_communication(scenario, busiest);
     const StateBytes bytes = held_whole(scenario);
-    Advice advice{"stage 1 sends gradients once a step, not behind each micro-batch",
+    Advice advice{"stage 1 sends gradients once a step, not after each micro-batch",
                   {"strategy.zero_stage=1"},
                   bytes.gradient + (choice_.stage == 3 ? bytes.weight : 0)};
     if (choice_.fsdp != Fsdp::none) advice.sets.insert(advice.sets.begin(), "strategy.fsdp=none");
@@ -512,7 +512,7 @@ public:
 
   Advice less_gathering(const Scenario& scenario) const override {
     if (scenario.strategy.overlap && choice_.prefetch == 0)
-      return {"weights that are gathered ahead hide behind computation", {"strategy.prefetch=1"}};
+      return {"weights that are gathered ahead overlap with computation", {"strategy.prefetch=1"}};
     if (choice_.stage < 3 || !choice_.reshard) return {};
     return {"keeping the weights from the forward to the backward pass would send a third less",
             {"strategy.reshard_after_forward=false"},
@@ -531,7 +531,8 @@ public:
   void write(StepPlan& plan) const override {
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) StageWriter(plan, s, choice_).write();
     if (plan.tied_parameters > 0)
-      plan.notes.push_back("First and last stage each keep the tied embedding and add up its gradients.");
+      plan.notes.push_back(
+          "The first and the last stage both hold the tied embedding and add up its gradients.");
   }
 
 private:

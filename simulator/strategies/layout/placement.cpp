@@ -51,7 +51,8 @@ std::optional<Change::Kind> change_kind(const Placement& from, const Placement& 
     case Kind::replicated:
       return to.kind == Kind::sharded ? Change::Kind::slice : Change::Kind::keep_one;
     case Kind::sharded:
-      if (to.kind == Kind::partial) throw std::invalid_argument("a sharded tensor does not become a summand");
+      if (to.kind == Kind::partial)
+        throw std::invalid_argument("a sharded tensor cannot become a partial sum");
       return to.kind == Kind::sharded ? Change::Kind::all_to_all : Change::Kind::all_gather;
     case Kind::partial:
       return to.kind == Kind::sharded ? Change::Kind::reduce_scatter : Change::Kind::all_reduce;
@@ -172,7 +173,7 @@ std::vector<Change> changes(const Placements& from, const Placements& to,
     }
   } while (std::next_permutation(differing.begin(), differing.end()));
   if (!differing.empty() && least == std::numeric_limits<double>::infinity())
-    throw std::invalid_argument("shards of one dimension lie in an order that no change can undo");
+    throw std::invalid_argument("shards of one dimension are in an order that no change can undo");
   return best;
 }
 
