@@ -7,7 +7,7 @@ namespace rehearse {
 namespace {
 
 // Escapes brackets and colons, which have a meaning for _arguments.
-std::string escaped(std::string_view text) {
+std::string escape_zsh(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
@@ -36,8 +36,8 @@ std::string specifications(const CommandTable& command, std::string_view indent)
       const bool ends = name == "--help" || name == "-h" || name == "--version";
       const bool is_long = name.rfind("--", 0) == 0;
       std::string line = ends ? "(- *)" : option.repeats ? "*" : "";
-      line += name + (option.takes_value && is_long ? "=" : "") + "[" + escaped(option.help) + "]";
-      if (option.takes_value) line += ":" + escaped(value_name(option)) + ":" + action(option);
+      line += name + (option.takes_value && is_long ? "=" : "") + "[" + escape_zsh(option.help) + "]";
+      if (option.takes_value) line += ":" + escape_zsh(value_name(option)) + ":" + action(option);
       lines += fmt::format(" \\\n{}{}", indent, in_shell_quotes(line));
     }
   for (std::size_t place = 0; place < command.arguments.size(); ++place) {
@@ -45,7 +45,7 @@ std::string specifications(const CommandTable& command, std::string_view indent)
     lines += fmt::format(
         " \\\n{}{}", indent,
         in_shell_quotes(fmt::format("{}:{}:{}", argument.repeats ? "*" : std::to_string(place + 1),
-                                    escaped(argument.names.front()), action(argument))));
+                                    escape_zsh(argument.names.front()), action(argument))));
   }
   return lines;
 }
@@ -53,7 +53,7 @@ std::string specifications(const CommandTable& command, std::string_view indent)
 std::string of_commands(const CommandTable& program) {
   std::string commands, cases;
   for (const CommandTable& command : program.commands) {
-    commands += fmt::format("    {}\n", in_shell_quotes(escaped(command.name) + ":" + command.help));
+    commands += fmt::format("    {}\n", in_shell_quotes(escape_zsh(command.name) + ":" + command.help));
     cases += fmt::format("        {})\n          _arguments{}\n          ;;\n", command.name,
                          specifications(command, "            "));
   }

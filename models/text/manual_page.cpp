@@ -6,7 +6,7 @@ namespace rehearse {
 namespace {
 
 // Escapes text for roff, so that hyphens can be copied into a shell and no line begins with a request.
-std::string escaped(std::string_view text) {
+std::string escape_roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (out.empty() && (c == '.' || c == '\'')) out += "\\&";
@@ -21,15 +21,15 @@ std::string escaped(std::string_view text) {
 }
 
 std::string bold(std::string_view text) {
-  return "\\fB" + escaped(text) + "\\fR";
+  return "\\fB" + escape_roff(text) + "\\fR";
 }
 
 std::string italic(std::string_view text) {
-  return "\\fI" + escaped(text) + "\\fR";
+  return "\\fI" + escape_roff(text) + "\\fR";
 }
 
 std::string paragraph(const std::string& tag, const std::string& text) {
-  return fmt::format(".TP\n{}\n{}\n", tag, escaped(text));
+  return fmt::format(".TP\n{}\n{}\n", tag, escape_roff(text));
 }
 
 std::string synopsis(const CommandTable& command, const std::string& called) {
@@ -48,8 +48,9 @@ std::string arguments_of(const CommandTable& command) {
   for (const CommandArgument& argument : command.arguments) {
     // Lists the words if no other value is allowed; names of presets and tables are too many for a page.
     const bool words = !argument.words.empty() && !argument.files;
-    text += paragraph(italic(argument.names.front()) + (words ? ": " + escaped(value_name(argument)) : ""),
-                      argument.help);
+    text +=
+        paragraph(italic(argument.names.front()) + (words ? ": " + escape_roff(value_name(argument)) : ""),
+                  argument.help);
   }
   for (const CommandArgument& option : command.options) {
     std::string tag;
@@ -84,17 +85,18 @@ The input is wrong.
 }  // namespace
 
 std::string manual_page(const CommandTable& program, const std::string& version) {
-  std::string page = fmt::format(".TH {} 1 \"\" \"{}\" \"User Commands\"\n", escaped(program.name), version);
+  std::string page =
+      fmt::format(".TH {} 1 \"\" \"{}\" \"User Commands\"\n", escape_roff(program.name), version);
   std::string title = program.help;
   if (!title.empty() && title.back() == '.') title.pop_back();
-  page += fmt::format(".SH NAME\n{} \\- {}\n", escaped(program.name), escaped(title));
+  page += fmt::format(".SH NAME\n{} \\- {}\n", escape_roff(program.name), escape_roff(title));
   page += ".SH SYNOPSIS\n" + synopsis(program, program.name);
   page += ".SH OPTIONS\n" + arguments_of(program);
   if (!program.commands.empty()) page += ".SH COMMANDS\n";
   for (const CommandTable& command : program.commands) {
     const std::string called = program.name + " " + command.name;
-    page += ".SS " + escaped(called) + "\n" + escaped(command.help) + ".\n.PP\n" + synopsis(command, called) +
-            arguments_of(command);
+    page += ".SS " + escape_roff(called) + "\n" + escape_roff(command.help) + ".\n.PP\n" +
+            synopsis(command, called) + arguments_of(command);
   }
   return page + std::string(kEnd);
 }
