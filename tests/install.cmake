@@ -1,5 +1,6 @@
 # Installs what was built, moves the installation, and uses it from its new place:
-#   cmake -DBUILD=build -DWORK=FOLDER -DPROGRAMS="rehearse;rehearse-gui" -DCOMPILER=c++ -DFLAGS=... -P install.cmake
+#   cmake -DBUILD=build -DWORK=FOLDER -DPROGRAMS="rehearse;rehearse-gui" -DCOMPILER=c++ -DFLAGS=...
+#         -DGENERATOR=Ninja -P install.cmake
 # Checks that the programs find their data, that a program links the library, and that no tests are installed.
 cmake_minimum_required(VERSION 3.25)
 unset(ENV{REHEARSE_DATA})
@@ -72,7 +73,8 @@ endif()
 
 # Builds and runs the example; the library must find the data of its installation.
 if(COMPILER)
-  run(told ${CMAKE_COMMAND} -S ${moved}/share/doc/rehearse/example -B ${WORK}/example -DCMAKE_PREFIX_PATH=${moved}
+  run(told ${CMAKE_COMMAND} -G "${GENERATOR}" -S ${moved}/share/doc/rehearse/example -B ${WORK}/example
+      -DCMAKE_PREFIX_PATH=${moved}
       -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}")
   run(told ${CMAKE_COMMAND} --build ${WORK}/example)
   run(result ${WORK}/example/step_time ${scenario} cluster.preset=moved)
