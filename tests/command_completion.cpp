@@ -42,7 +42,8 @@ std::vector<std::string> allowed_by(const std::string& program, const std::strin
   return all;
 }
 
-// Reads the long options of a subcommand ("": of the program) from its help: "  -h,--help  Print ...".
+// Reads the long options of a subcommand, or of the program if `command` is empty, from the help, whose lines
+// are like "  -h,--help  Print ...".
 std::vector<std::string> options_of(const std::string& program, const std::string& command) {
   std::istringstream help(run_program(program, command + " --help").out);
   std::vector<std::string> options;

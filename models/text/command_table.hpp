@@ -10,7 +10,7 @@
 namespace rehearse {
 
 struct CommandArgument {
-  std::vector<std::string> names;  // "-h", "--help"; of a positional argument its only name: "SCENARIO"
+  std::vector<std::string> names;  // "-h" and "--help"; a positional argument has one: "SCENARIO"
   std::string help;
   bool takes_value = false, required = false;
   bool repeats = false;  // a positional argument takes all words that follow; an option may be given again
@@ -29,8 +29,8 @@ struct CommandTable {
 // Requires that the version which `app` prints begins with the program's name: "rehearse 1.0".
 CommandTable command_table(CLI::App& app);
 
-// Returns the placeholder for an argument's value: "text|json|csv", "FILE", "FOLDER", "NAME", "KEY", "KEY=VALUE" or
-// "VALUE".
+// Returns the word that stands for an argument's value in help and manual pages: "text|json|csv", "FILE",
+// "FOLDER", "NAME", "KEY", "KEY=VALUE" or "VALUE".
 std::string value_name(const CommandArgument& argument);
 
 }  // namespace rehearse
