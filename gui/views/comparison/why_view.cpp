@@ -39,11 +39,12 @@ QString escaped(const std::string& text) {
   return QString::fromStdString(text).toHtmlEscaped();
 }
 
-// Formats "Bottleneck: ..." as a paragraph with the part before the colon in bold.
+// Formats "Bottleneck: ..." as a paragraph with the part before the colon in bold. A colon after more than 30
+// characters belongs to the sentence.
 QString paragraph(const std::string& text) {
   if (text.empty()) return {};
   const std::size_t colon = text.find(": ");
-  if (colon == std::string::npos || colon > 30) return "<p>" + escaped(text) + "</p>";
+  if (colon > 30) return "<p>" + escaped(text) + "</p>";
   return "<p><b>" + escaped(text.substr(0, colon + 1)) + "</b>" + escaped(text.substr(colon + 1)) + "</p>";
 }
 
@@ -313,12 +314,13 @@ void WhyView::try_advice(int advice) {
   const auto open = std::find_if(runs.begin(), runs.end(), [&](const Session::RunPointer& other) {
     return !trial.trace.isEmpty() && other->path == trial.trace.toStdString();
   });
-  if (open != runs.end())
+  if (open != runs.end()) {
     session_.set_current((*open)->id);
-  else if (trial.trace.isEmpty())
+  } else if (trial.trace.isEmpty()) {
     emit run_requested(QString::fromStdString(run->scenario_text), name, trial.settings);
-  else
+  } else {
     emit open_requested(trial.trace, name);
+  }
   emit compare_requested();
 }
 
