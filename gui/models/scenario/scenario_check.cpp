@@ -4,8 +4,10 @@
 
 #include <QDir>
 #include <exception>
+#include <functional>
 #include <string>
 
+#include "gui/models/session/background.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
@@ -135,17 +137,13 @@ void ScenarioCheck::start() {
   again_ = running_;
   if (running_) return;
   running_ = true;
-  pool_.start([this, text = text_, folder = folder_] {
-    CheckedScenario checked = check_scenario(text, folder);
-    QMetaObject::invokeMethod(
-        this,
-        [this, checked = std::move(checked)] {
-          running_ = false;
-          if (again_) return start();
-          result_ = checked;
-          emit this->checked();
-        },
-        Qt::QueuedConnection);
+  run_on(pool_, this, [this, text = text_, folder = folder_]() -> std::function<void()> {
+    return [this, checked = check_scenario(text, folder)] {
+      running_ = false;
+      if (again_) return start();
+      result_ = checked;
+      emit this->checked();
+    };
   });
 }
 

@@ -1,40 +1,31 @@
 // Runs work on another thread and delivers its result to the window's thread.
 #pragma once
 
-#include <QCoreApplication>
-#include <QPointer>
+#include <QObject>
 #include <QThreadPool>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
 namespace rehearse::gui {
 
-// Calls `work` on another thread, then `done` with the result on the window's thread, unless `context`, which
-// lives on that thread, has been destroyed by then. If `work` throws, the exception is dropped and `done` is
-// not called.
+// Calls `work` on a thread of `pool`, then, on the window's thread, the function that it returns, unless
+// `context`, which lives on that thread, has been destroyed by then. If `work` throws, the exception is
+// dropped and nothing is called. Must be called on the window's thread.
+void run_on(QThreadPool& pool, QObject* context, std::function<std::function<void()>()> work);
+
+// Calls `work` on another thread, then `done` with the result on the window's thread, under the conditions of
+// run_on().
 template <class Work, class Done>
 void in_background(QObject* context, Work work, Done done) {
   using Result = decltype(work());
-  QThreadPool::globalInstance()->start(
-      [guard = QPointer<QObject>(context), work = std::move(work), done = std::move(done)]() mutable {
-        std::shared_ptr<Result> result;
-        try {
-          result = std::make_shared<Result>(work());
-        } catch (...) {
-          return;
-        }
-        // QFuture::then(context) would do this but asserts that the context still exists (Qt 6.4).
-        QObject* const window_thread = QCoreApplication::instance();
-        if (window_thread == nullptr) return;
-        QMetaObject::invokeMethod(
-            window_thread,
-            [guard, done, result] {
-              if (guard) done(std::move(*result));
-            },
-            Qt::QueuedConnection);
-      });
+  run_on(*QThreadPool::globalInstance(), context,
+         [work = std::move(work), done = std::move(done)]() mutable -> std::function<void()> {
+           const auto result = std::make_shared<Result>(work());
+           return [done = std::move(done), result]() mutable { done(std::move(*result)); };
+         });
 }
 
 // Runs background work of which only the latest request counts: a new request cancels the previous one, and

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gui/models/comparison/figures.hpp"
+#include "gui/models/session/background.hpp"
 #include "gui/models/trace/run_facts.hpp"
 #include "models/text/error.hpp"
 
@@ -208,22 +209,19 @@ int Loader::in_background(std::function<std::function<void()>(Progress&)> work) 
     ticks_.start();
     emit busy_changed(true);
   }
-  pool_.start([this, job, progress, work = std::move(work)] {
+  run_on(pool_, this, [this, job, progress, work = std::move(work)]() -> std::function<void()> {
     std::function<void()> then;
     try {
       then = work(*progress);
     } catch (const Cancelled&) {
     }
-    QMetaObject::invokeMethod(
-        this,
-        [this, job, progress, then] {
-          if (then && !progress->cancelled) then();
-          jobs_.erase(job);
-          if (!jobs_.empty()) return;
-          ticks_.stop();
-          emit busy_changed(false);
-        },
-        Qt::QueuedConnection);
+    return [this, job, progress, then] {
+      if (then && !progress->cancelled) then();
+      jobs_.erase(job);
+      if (!jobs_.empty()) return;
+      ticks_.stop();
+      emit busy_changed(false);
+    };
   });
   return job;
 }

@@ -12,7 +12,9 @@
 #include <QTreeWidget>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <functional>
 
+#include "gui/models/session/background.hpp"
 #include "gui/views/session/example_card.hpp"
 
 namespace rehearse::gui {
@@ -167,15 +169,11 @@ void StartPage::draw_pictures() {
       card->set_sketch(*made);
       continue;
     }
-    pool_.start([this, card, files = card->example().files] {
-      Sketch sketch = sketch_of(files);
-      QMetaObject::invokeMethod(
-          this,
-          [card, sketch = std::move(sketch)] {
-            sketches()[card->example().name] = sketch;
-            card->set_sketch(sketch);
-          },
-          Qt::QueuedConnection);
+    run_on(pool_, this, [card, files = card->example().files]() -> std::function<void()> {
+      return [card, sketch = sketch_of(files)] {
+        sketches()[card->example().name] = sketch;
+        card->set_sketch(sketch);
+      };
     });
   }
 }
