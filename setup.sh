@@ -75,8 +75,10 @@ jobs() {
 }
 
 build() { # targets; without any, builds all
-  say "Configuring (cmake --preset release -DREHEARSE_REQUIRE_ALL=ON)"
-  cmake --preset release -DREHEARSE_REQUIRE_ALL=ON ||
+  # Warnings are errors only in CI: another compiler's warnings must not keep anyone from building.
+  local options=(-DREHEARSE_REQUIRE_ALL=ON -DREHEARSE_UNITY=ON ${CI:+-DREHEARSE_WERROR=ON})
+  say "Configuring (cmake --preset release ${options[*]})"
+  cmake --preset release "${options[@]}" ||
     fail "CMake could not configure the build, or would leave out a part whose packages are installed; see above"
   say "Building in build/ with $(jobs) jobs"
   cmake --build --preset release -j "$(jobs)" ${1:+--target "$@"}
