@@ -154,9 +154,8 @@ TEST_CASE("a written trace is read again, of every strategy") {
   cases.push_back({servers,
                    {"strategy.gradients=hierarchical-parameter-server",
                     "strategy.hierarchical_parameter_server.placement=colocated"}});
-  int number = 0;
   for (const auto& [path, overrides] : cases) {
-    if (testing::kSanitized && number++ % 6 != 0) continue;
+    if (testing::kSanitized && overrides.empty()) continue;  // most shipped scenarios have many spans
     CAPTURE(path, overrides);
     std::optional<Scenario> scenario;
     try {
