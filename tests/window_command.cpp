@@ -28,7 +28,7 @@ Outcome rehearse_gui(const QStringList& arguments) {
 
 }  // namespace
 
-TEST_CASE("Pictures are made without a display") {
+TEST_CASE("Pictures are made without a display", "[release]") {
   const QTemporaryDir folder;
   struct Case {
     QStringList files;
@@ -56,7 +56,7 @@ TEST_CASE("Pictures are made without a display") {
   }
 }
 
-TEST_CASE("What is wrong with the command line or a file is told") {
+TEST_CASE("What is wrong with the command line or a file is told", "[release]") {
   const QTemporaryDir folder;
   const QString broken = folder.filePath("broken.toml"), picture = folder.filePath("a.png");
   std::ofstream(broken.toStdString()) << "[model]\npreset = \"resnet51\"\n";

@@ -64,7 +64,7 @@ struct Form {
 
 }  // namespace
 
-TEST_CASE("The form finds every key that the reader knows") {
+TEST_CASE("The form finds every key that the reader knows", "[release]") {
   Form f;
   const auto keys = scenario_keys();
   REQUIRE(keys->size() > 250);
