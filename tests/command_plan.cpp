@@ -95,6 +95,10 @@ TEST_CASE("all formats of an answer agree") {
     CHECK(plan["result"]["memory_bytes"]["total"] == plan["memory_bytes"]);
   }
   CHECK_THAT(text.out, contains_text("\n  " + plans[0]["words"].get<std::string>() + "\n"));
+  const Json& own = answer["base"];
+  CHECK(own["slower"] ==
+        Approx(own["time_per_sample_s"].get<double>() / plans[0]["time_per_sample_s"].get<double>() - 1));
+  CHECK(own["slower"] > 0);
   // Each plan of the space is counted exactly once.
   const Json& space = answer["space"];
   int ruled_out = 0;

@@ -3,9 +3,11 @@
 
 #include <QComboBox>
 #include <QLabel>
+#include <QScrollArea>
 #include <QToolButton>
 
 #include "gui/models/scenario/further_fields.hpp"
+#include "gui/views/scenario/choice_box.hpp"
 #include "gui/views/scenario/number_field.hpp"
 #include "gui/views/scenario/scenario_form.hpp"
 #include "gui/views/scenario/scenario_view.hpp"
@@ -233,4 +235,35 @@ TEST_CASE("The length of a training is given in one way") {
   }
   CHECK_FALSE(f.view.draft().value("training.samples"));
   REQUIRE(f.wait_until_told("32 devices"));
+}
+
+TEST_CASE("A choice that does not fit is shortened with an ellipsis") {
+  const QString name = "hierarchical-parameter-server (default)";
+  const auto painted = [](const QString& text) {
+    ChoiceBox box;
+    box.addItem(text);
+    box.setFixedSize(140, 24);
+    return box.grab().toImage();
+  };
+  const QImage image = painted(name);
+  bool is_shortened = false;
+  for (int kept = 5; kept < name.size() && !is_shortened; ++kept)
+    is_shortened = painted(name.left(kept) + QChar(0x2026)) == image;
+  CHECK(is_shortened);
+}
+
+TEST_CASE("The buttons that reset settings are whole in the narrowest form") {
+  Form f;
+  f.window.resize(1024, 700);
+  f.window.show_view("scaling");
+  QCoreApplication::processEvents();
+  int seen = 0;
+  for (const QToolButton* button : f.form.findChildren<QToolButton*>()) {
+    if (!button->accessibleName().startsWith("Reset ") || !button->isVisible()) continue;
+    const QWidget* body = button->parentWidget();
+    CAPTURE(button->accessibleName().toStdString(), body->parentWidget()->width());
+    CHECK(button->geometry().right() < body->parentWidget()->width());
+    ++seen;
+  }
+  CHECK(seen >= 4);
 }

@@ -1,5 +1,7 @@
 // Checks that the script which makes the READMEs' pictures can make everything that it lists.
 #include <QDir>
+#include <QFile>
+#include <QFileInfo>
 #include <QImage>
 #include <QProcess>
 #include <QTemporaryDir>
@@ -53,4 +55,22 @@ TEST_CASE("A picture of the list is made where it is wanted") {
   CHECK(QImage(folder.filePath("sweep.png")).size() == QSize(1280, 800));
   CHECK(make_pictures({"--into", folder.path(), "walls"}).status == 2);
   CHECK(make_pictures({"--walls"}).err.contains("allowed: --programs"));
+}
+
+TEST_CASE("A picture is made at three sizes, light and dark, under a name for each") {
+  const QTemporaryDir folder;
+  const QString program = folder.filePath("rehearse-gui"), asked = folder.filePath("asked");
+  std::ofstream(program.toStdString()) << "#!/bin/sh\necho \"$@\" >>" << asked.toStdString() << '\n';
+  REQUIRE(QFile::setPermissions(program, QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+  REQUIRE(make_pictures({"--programs", folder.path(), "--into", folder.path(), "--sizes", "start"}).status ==
+          0);
+  QFile file(asked);
+  REQUIRE(file.open(QIODevice::ReadOnly));
+  const QStringList lines = QString::fromUtf8(file.readAll()).split('\n', Qt::SkipEmptyParts);
+  QStringList expected;
+  for (const char* size : {"1024x700", "1280x800", "2560x1440"})
+    for (const char* theme : {"light", "dark"})
+      expected << QString("--screenshot %1/start-%2-%3.png --view window --size %2 --scale 1 --theme %3")
+                      .arg(QFileInfo(folder.path()).canonicalFilePath(), size, theme);
+  CHECK(lines == expected);
 }

@@ -38,9 +38,9 @@ examples=$(dirname "$programs")/share/rehearse/examples
 
 # Arguments: NAME VIEW TAB SIZE THEME FILE...
 make() {
-  name=$1 view=$2 tab=$3 size=$4 theme=$5
+  picture=$1 view=$2 tab=$3 size=$4 theme=$5
   shift 5
-  "$programs/rehearse-gui" "$@" --screenshot "$into/$name.png" --view "$view" ${tab:+--tab "$tab"} --size "$size" \
+  "$programs/rehearse-gui" "$@" --screenshot "$into/$picture.png" --view "$view" ${tab:+--tab "$tab"} --size "$size" \
     --scale 1 --theme "$theme"
 }
 

@@ -456,10 +456,13 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   std::stable_sort(all.begin(), all.end(), better);
 
   answer.plans = kept_plans(std::move(all), worlds.size(), arguments.top);
+  const auto slower_than_best = [&](const AnsweredPlan& plan) {
+    return value_of(plan, arguments.objective) / value_of(answer.plans.front(), arguments.objective) - 1;
+  };
+  if (answer.own && possible) answer.own->slower = slower_than_best(*answer.own);
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     AnsweredPlan& plan = answer.plans[i];
-    plan.slower =
-        value_of(plan, arguments.objective) / value_of(answer.plans.front(), arguments.objective) - 1;
+    plan.slower = slower_than_best(plan);
     if (i > 0) plan.why = loss(plan, answer.plans.front());
     if (std::none_of(answer.plans.begin(), answer.plans.end(),
                      [&](const AnsweredPlan& other) { return dominated(plan, other); }))

@@ -1,5 +1,6 @@
 #include "gui/views/scenario/form_row.hpp"
 
+#include "gui/views/scenario/choice_box.hpp"
 #include "gui/views/scenario/number_field.hpp"
 #include "gui/views/window/appearance.hpp"
 
@@ -17,9 +18,9 @@ QString named(const ScenarioField& field) {
 FormRow::FormRow(const ScenarioField& field, QWidget& body)
     : field_(field), label_(new QLabel(named(field), &body)), reset_(new QToolButton(&body)) {
   if (field.kind == FieldKind::choice || field.kind == FieldKind::flag) {
-    choice_ = new QComboBox(&body);
+    choice_ = new ChoiceBox(&body);
     choice_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    choice_->setMinimumContentsLength(8);
+    choice_->setMinimumContentsLength(5);
     choice_->setMaxVisibleItems(20);
     choice_->setFocusPolicy(Qt::StrongFocus);
     choice_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
