@@ -3,7 +3,6 @@
 
 #include <QComboBox>
 #include <QLabel>
-#include <QScrollArea>
 #include <QToolButton>
 
 #include "gui/models/scenario/further_fields.hpp"

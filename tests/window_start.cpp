@@ -299,7 +299,7 @@ TEST_CASE("The system's colours are those of the desktop") {
 #if QT_VERSION >= QT_VERSION_CHECK(6, 8, 0)
   for (const Qt::ColorScheme scheme : {Qt::ColorScheme::Dark, Qt::ColorScheme::Light}) {
     QGuiApplication::styleHints()->setColorScheme(scheme);
-    // Without a display there is no desktop that could change its colours.
+    // The offscreen platform ignores the request, because it has no color scheme.
     if (QGuiApplication::styleHints()->colorScheme() != scheme) continue;
     window.set_theme(Theme::system);
     CHECK(is_dark(window.palette()) == (scheme == Qt::ColorScheme::Dark));

@@ -1,6 +1,6 @@
-// Replaces clone() in tests of the window under the thread sanitizer. Qt starts programs by a clone that runs
-// in this process's memory until it executes the program; the sanitizer then loses track of the starting
-// thread's locks. Here the clone gets memory of its own, as a fork does.
+// Replaces clone() in the window's tests under the thread sanitizer. Qt starts programs like vfork(): until
+// it calls exec, the child shares this process's memory, and the sanitizer loses track of the locks that the
+// calling thread holds. This version gives the child its own memory, like fork().
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/types.h>

@@ -15,17 +15,17 @@ struct Delivery {
   std::function<void()> done;  // can be empty
 };
 
-// Holds the results on their way to the window's thread, on which it lives. QFuture::then(context) would do
-// without it but asserts that the context still exists (Qt 6.4).
+// Queues results for the window's thread, where it must be created. QFuture::then(context) cannot be used
+// instead: it asserts that the context still exists (Qt 6.4).
 //
-// Qt orders by its own locks what the threads do to work and results. The thread sanitizer does not see them,
-// because Qt's libraries are not instrumented; it sees the locks here.
+// Qt's internal locks already synchronize the threads, but its libraries are not instrumented, so the thread
+// sanitizer cannot see those locks. It can see this mutex.
 class Mailbox : public QObject {
   Q_OBJECT
 public:
-  // Everything that a thread did before give() happens before what another does after take().
-  void give() { const std::lock_guard lock(mutex_); }
-  void take() { give(); }
+  // Locks and unlocks the mutex. What one thread does before this call happens before what another thread
+  // does after a later call.
+  void synchronize() { const std::lock_guard lock(mutex_); }
 
   void put(Delivery delivery) {
     const std::lock_guard lock(mutex_);
@@ -65,7 +65,7 @@ public:
   Work(QObject* context, std::function<std::function<void()>()> work)
       : context_(context), work_(std::move(work)) {}
   void run() override {
-    mailbox().take();
+    mailbox().synchronize();
     std::function<void()> done;
     try {
       done = work_();
@@ -91,7 +91,7 @@ void run_on(QThreadPool& pool, QObject* context, std::function<std::function<voi
     return true;
   }();
   auto* const runnable = new Work(context, std::move(work));
-  mailbox().give();
+  mailbox().synchronize();
   pool.start(runnable);
 }
 

@@ -11,13 +11,13 @@
 
 namespace rehearse::gui {
 
-// Calls `work` on a thread of `pool`, then, on the window's thread, the function that it returns, unless
-// `context`, which lives on that thread, has been destroyed by then. If `work` throws, the exception is
-// dropped and nothing is called. Must be called on the window's thread.
+// Runs `work` on a thread of `pool`, and then runs the function that `work` returned on the window's thread.
+// Skips that function if `work` throws, or if `context`, which must live on the window's thread, no longer
+// exists. Call this from the window's thread.
 void run_on(QThreadPool& pool, QObject* context, std::function<std::function<void()>()> work);
 
-// Calls `work` on another thread, then `done` with the result on the window's thread, under the conditions of
-// run_on().
+// Runs `work` on another thread, and then passes its result to `done` on the window's thread; see run_on()
+// for when `done` is skipped.
 template <class Work, class Done>
 void in_background(QObject* context, Work work, Done done) {
   using Result = decltype(work());
