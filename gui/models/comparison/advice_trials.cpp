@@ -103,8 +103,8 @@ AdviceTrials::Tried& AdviceTrials::tried(int id) {
   return known;
 }
 
-const std::vector<AdviceTrial>& AdviceTrials::of(int run) {
-  return tried(run).trials;
+const std::vector<AdviceTrial>& AdviceTrials::of(int id) {
+  return tried(id).trials;
 }
 
 void AdviceTrials::try_all(int id) {

@@ -33,10 +33,10 @@ public:
 
   // Whether the run has advice and a scenario to try it on.
   static bool can_try(const Run& run);
-  // Returns the trials in the order of the run's advice; all are untried until try_all().
-  const std::vector<AdviceTrial>& of(int run);
-  // Simulates the untried advice one by one; stops when the run is removed or its advice changes.
-  void try_all(int run);
+  // Returns a run's trials in the order of its advice; all are untried until try_all().
+  const std::vector<AdviceTrial>& of(int id);
+  // Simulates the untried advice of a run one by one; stops when the run is removed or its advice changes.
+  void try_all(int id);
   bool busy() const { return runner_.busy() || runner_.queued() > 0; }
   CommandRunner& runner() { return runner_; }
 
@@ -48,8 +48,8 @@ private:
     std::vector<AdviceTrial> trials;
     std::vector<int> ids;  // job numbers of the runner, by trial; 0: not started
   };
-  Tried& tried(int run);
-  void drop(Tried& tried);
+  Tried& tried(int id);
+  void drop(Tried& known);
   void follow_runs();
   void take(const RunOutcome& outcome);
 
