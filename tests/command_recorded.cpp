@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "models/text/error.hpp"
 #include "simulator/commands/predict.hpp"
@@ -142,9 +143,11 @@ TEST_CASE("a written trace is read again, of every strategy") {
   const std::string scenarios = std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/";
   const Scratch scratch;
   std::vector<std::pair<std::string, std::vector<std::string>>> cases;
+  // Left out: 100,000 spans or more; under sanitizers, most of the shipped scenarios have too many.
+  const std::set<std::string> large = {"gpt3-175b", "llama3-405b"};
   for (const auto& entry : std::filesystem::directory_iterator(scenarios))
-    if (entry.path().stem() != "gpt3-175b") cases.push_back({entry.path().string(), {}});  // 100,000 spans
-  REQUIRE(cases.size() >= 9);
+    if (!testing::kSanitized && large.count(entry.path().stem()) == 0) cases.push_back({entry.path().string(), {}});
+  REQUIRE(cases.size() >= (testing::kSanitized ? 0 : 9));
   const std::string ring = scenarios + "resnet50-ring.toml", servers = scenarios + "resnet50-ps.toml";
   for (const char* all_reduce : {"tree", "halving-doubling", "hierarchical"})
     cases.push_back({ring, {fmt::format("strategy.all_reduce={}", all_reduce), "simulation.fold=false"}});
@@ -155,7 +158,6 @@ TEST_CASE("a written trace is read again, of every strategy") {
                    {"strategy.gradients=hierarchical-parameter-server",
                     "strategy.hierarchical_parameter_server.placement=colocated"}});
   for (const auto& [path, overrides] : cases) {
-    if (testing::kSanitized && overrides.empty()) continue;  // most shipped scenarios have many spans
     CAPTURE(path, overrides);
     std::optional<Scenario> scenario;
     try {
@@ -179,8 +181,9 @@ TEST_CASE("a written trace is read again, of every strategy") {
     const Metrics of_trace = evaluate(prediction.trace, prediction.scenario, prediction.plan);
     CHECK(metrics.step_time_s == Approx(of_trace.step_time_s).epsilon(1e-6));
     write_chrome_trace({read.scenario, read.plan, read.trace, metrics, {}, {}}, again);
-    check_same(read_run(again).trace, read.trace);
-    CHECK(read_run(again).trace.spans.end_s == read.trace.spans.end_s);
+    const RecordedRun read_again = read_run(again);
+    check_same(read_again.trace, read.trace);
+    CHECK(read_again.trace.spans.end_s == read.trace.spans.end_s);
   }
 }
 

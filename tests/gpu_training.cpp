@@ -302,12 +302,12 @@ TEST_CASE("strategies and seeds", "[.][forked]") {
     }
 }
 
-TEST_CASE("losses are the same whatever the GPU does late, seeds 1 to 4") {
-  check_seeds(1, 4);
+TEST_CASE("losses are the same whatever the GPU does late, seeds 1 and 2") {
+  check_seeds(1, 2);
 }
 
-TEST_CASE("losses are the same whatever the GPU does late, seeds 5 to 8") {
-  check_seeds(5, 8);
+TEST_CASE("losses are the same whatever the GPU does late, seeds 3 and 4") {
+  check_seeds(3, 4);
 }
 
 #endif
