@@ -61,7 +61,7 @@ std::uint64_t first_seed() {
 }
 
 int input_count(int inputs) {
-  const int fallback = testing::kSanitized ? std::max(1, inputs / 40) : inputs;
+  const int fallback = testing::kSanitized ? std::max(1, inputs / 100) : inputs;
   return static_cast<int>(from_environment("REHEARSE_INPUTS", static_cast<std::uint64_t>(fallback)));
 }
 

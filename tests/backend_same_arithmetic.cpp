@@ -228,7 +228,7 @@ TEST_CASE("A transport without collectives of its own is told") {
         std::string::npos);
 }
 
-TEST_CASE("Synchronous strategies under mpirun train as one rank alone") {
+TEST_CASE("Synchronous strategies under mpirun train as one rank alone", "[release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   compare_all(true);
 }

@@ -50,7 +50,7 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
 
 // Every other row of zero-bubble-1f1b set the stage_deviation of all four tables; no other row set any
 // constant.
-TEST_CASE("errors of the tables of pipelines with profiled stages are pinned") {
+TEST_CASE("errors of the tables of pipelines with profiled stages are pinned", "[release]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"zero-bubble-1f1b", 13, 0.0134, -0.0052},
                                                   {"zero-bubble-1f1b-interleaved", 8, 0.0170, 0.0055},
                                                   {"zero-bubble-1p-2p", 21, 0.0123, -0.0109},
