@@ -163,6 +163,12 @@ TEST_CASE("A search that is refused is told at its line") {
   CHECK(p.window.failures() == 1);
   CHECK(p.window.notices().last().contains("training.global_batch is 63"));
   CHECK(p.scenario.editor().error_line() == 6);
+  // A check that ends later, and finds nothing wrong, leaves the mark.
+  const auto told_text = [&] { return told(p.scenario, "Whether the scenario can be run"); };
+  p.scenario.set_text(small_scenario("# refused "), "mine");
+  REQUIRE(wait_for([&] { return p.scenario.editor().error_line() == 0 && !told_text().contains("Line "); }));
+  p.scenario.set_text(small_scenario("# refused"), "mine");
+  CHECK(wait_for([&] { return p.scenario.editor().error_line() == 6 && told_text().contains("Line 6"); }));
   // A plan can be searched even if the scenario's own strategy cannot run.
   p.scenario.set_text(small_scenario().replace("data = 4", "data = 3"), "wrong");
   REQUIRE(wait_for([&] { return told(p.scenario, "Whether the scenario can be run").contains("Line "); }));

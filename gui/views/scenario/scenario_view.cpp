@@ -235,6 +235,8 @@ void ScenarioView::show_check() {
   const CheckedScenario& checked = check_.result();
   form_->show_check(checked);
   if (!checked.ok) return show_error(checked.line, checked.column, checked.message);
+  if (refusal_.line > 0 && refusal_.text == draft().text() && refusal_.folder == draft().folder())
+    return show_error(refusal_.line, refusal_.column, refusal_.why);
   show_error(0, 0, {});
   told_->setText(checked.summary.toHtmlEscaped());
   told_->setToolTip(checked.summary);
@@ -350,8 +352,10 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
                     .arg(outcome.name, QString::number(outcome.exit_status),
                          outcome.error.left(kMostToldCharacters));
       // Mark the error in the text, unless the text has changed since or another draft is shown.
-      if (request.draft == &draft() && request.text == draft().text() && outcome.line > 0)
+      if (request.draft == &draft() && request.text == draft().text() && outcome.line > 0) {
+        refusal_ = {request.text, draft().folder(), outcome.error, outcome.line, outcome.column};
         show_error(outcome.line, outcome.column, outcome.error);
+      }
       break;
   }
   emit message(result_);

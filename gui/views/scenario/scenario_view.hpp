@@ -127,6 +127,11 @@ private:
     QString text, name;
   };
   QMap<int, Running> running_;  // by id of the run
+  // Why a run of a text was refused although the check, which knows less than the run, finds nothing wrong.
+  struct Refusal {
+    QString text, folder, why;
+    int line = 0, column = 0;
+  } refusal_;
   int error_line_ = 0, error_column_ = 0;
   QString result_;  // outcome of the last run, in one line
   bool narrow_ = false;
