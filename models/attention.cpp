@@ -18,8 +18,6 @@ namespace rehearse {
 namespace {
 
 using Kind = Kernel::Kind;
-constexpr double kMask = 1;  // bytes per element of a dropout mask
-
 bool has_dropout(const Transformer& t) {
   return t.attention_dropout.value_or(t.dropout);
 }

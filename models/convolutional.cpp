@@ -11,7 +11,7 @@
 namespace rehearse {
 namespace {
 
-using Kind = Convolution::Kind;
+using OpKind = Convolution::Kind;
 constexpr double kPoolIndex = 8;  // bytes: PyTorch's max pool stores the position of each maximum as int64
 
 struct Maps {
@@ -79,10 +79,10 @@ void add_convolution(LayerCost& layer, const Convolution& c, const Maps& maps, b
 void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool input_gradient) {
   const double in = maps.in_bytes(c), out = maps.out_bytes(c);
   switch (c.kind) {
-    case Kind::convolution:
+    case OpKind::convolution:
       add_convolution(layer, c, maps, input_gradient);
       break;
-    case Kind::linear: {
+    case OpKind::linear: {
       const double inputs = c.in_channels * c.in_size * c.in_size;
       add_linear(layer, maps.samples, c.out_channels, inputs, maps.element, input_gradient);
       if (c.bias) {  // added by the product
@@ -91,7 +91,7 @@ void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool in
       }
       break;
     }
-    case Kind::norm: {
+    case OpKind::norm: {
       const RowArrays planes{in, c.in_size * c.in_size, maps.element};
       layer.parameters += 2 * c.out_channels;
       layer.forward.push_back(batch_norm(MemoryForm::batch_norm_forward, c.in_channels, planes));
@@ -99,26 +99,27 @@ void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool in
       layer.backward_input.push_back(batch_norm(MemoryForm::batch_norm_backward, c.in_channels, planes));
       break;
     }
-    case Kind::activation:
+    case OpKind::activation:
       layer.forward.push_back(moves(2 * in));
       layer.backward_input.push_back(moves(3 * in, 2, 1));
       break;
-    case Kind::add:  // backward: the gradients of both branches are added where the block begins
+    case OpKind::add:  // backward: the gradients of both branches are added where the block begins
       layer.forward.push_back(moves(3 * out, 2, 1));
       layer.backward_input.push_back(moves(3 * in, 2, 1));
       break;
-    case Kind::concatenate:  // copies; the backward pass copies back and adds the gradients of all branches
+    case OpKind::concatenate:  // copies; the backward pass copies back and adds the gradients of all
+                               // branches
       layer.forward.push_back(moves(2 * out));
       layer.backward_input.push_back(moves(2 * out));
       if (c.branches > 1) layer.backward_input.push_back(moves(3 * (c.branches - 1) * in, 2, 1));
       break;
-    case Kind::max_pool: {
+    case OpKind::max_pool: {
       const double indices = kPoolIndex * maps.out(c);
       layer.forward.push_back(moves_between(in + out + indices, in, out + indices));
       layer.backward_input.push_back(moves_between(in + out + indices, out + indices, in));
       break;
     }
-    case Kind::average_pool:
+    case OpKind::average_pool:
       layer.forward.push_back(moves_between(in + out, in, out));
       layer.backward_input.push_back(moves_between(in + out, out, in));
       break;
@@ -129,20 +130,20 @@ double saved_bytes(const ConvolutionalNet::Block& block, const Maps& maps) {
   double saved = 0;
   for (const Convolution& c : block.layers) {
     switch (c.kind) {
-      case Kind::convolution:
+      case OpKind::convolution:
         if (!c.input_kept) saved += maps.in_bytes(c);
         break;
-      case Kind::linear:
-      case Kind::norm:
+      case OpKind::linear:
+      case OpKind::norm:
         saved += maps.in_bytes(c);
         break;
-      case Kind::max_pool:
+      case OpKind::max_pool:
         saved += (c.input_kept ? 0 : maps.in_bytes(c)) + kPoolIndex * maps.out(c);
         break;
-      case Kind::average_pool:
-      case Kind::activation:
-      case Kind::add:
-      case Kind::concatenate:
+      case OpKind::average_pool:
+      case OpKind::activation:
+      case OpKind::add:
+      case OpKind::concatenate:
         break;
     }
   }

@@ -210,6 +210,9 @@ struct Model {
   std::vector<std::string> sources;  // where its dimensions come from
   std::vector<std::string> notes;    // what the model leaves out, in full sentences for the result
 };
+inline bool is_profiled(const Model& model) {
+  return std::holds_alternative<ProfiledModel>(model.shape);
+}
 
 // Reads the [model] section of a scenario, which must have exactly one of preset, file, transformer,
 // convolutional, multi_layer_perceptron and profiled, and finishes it. `base_folder` is the base of relative

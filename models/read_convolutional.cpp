@@ -22,7 +22,7 @@
 namespace rehearse {
 namespace {
 
-using Kind = Convolution::Kind;
+using OpKind = Convolution::Kind;
 constexpr std::array<std::string_view, 7> kStageKinds = {"convolution",  "bottleneck", "basic",   "max-pool",
                                                          "average-pool", "linear",     "branches"};
 enum class Stage { convolution, bottleneck, basic, max_pool, average_pool, linear, branches };
@@ -87,7 +87,7 @@ private:
     return w;
   }
 
-  Convolution layer(Kind kind, std::string name, double channels, Window w = {}) const {
+  Convolution layer(OpKind kind, std::string name, double channels, Window w = {}) const {
     Convolution c;
     c.kind = kind;
     c.name = std::move(name);
@@ -127,17 +127,17 @@ private:
     for (std::int64_t i = 0; i < repeat; ++i) {
       const Window w = window(s, 1);
       begin_block(numbered(i, repeat));
-      Convolution c = layer(Kind::convolution, "conv", channels, w);
+      Convolution c = layer(OpKind::convolution, "conv", channels, w);
       c.bias = !norm;
       add(std::move(c));
-      if (norm) add(layer(Kind::norm, "norm", channels_));
-      add(layer(Kind::activation, "relu", channels_));
+      if (norm) add(layer(OpKind::norm, "norm", channels_));
+      add(layer(OpKind::activation, "relu", channels_));
     }
   }
 
   void convolution_and_norm(const std::string& name, double channels, Window w) {
-    add(layer(Kind::convolution, name, channels, w));
-    add(layer(Kind::norm, name + ".norm", channels_));
+    add(layer(OpKind::convolution, name, channels, w));
+    add(layer(OpKind::norm, name + ".norm", channels_));
   }
 
   // He et al. 2016, figures 2 and 5. The stride applies to the first block's 3x3 convolution.
@@ -152,30 +152,30 @@ private:
       const double in = channels_, in_size = size_;
       if (kind == Stage::bottleneck) {
         convolution_and_norm("conv1", width, {1, 1, 0});
-        add(layer(Kind::activation, "relu1", channels_));
+        add(layer(OpKind::activation, "relu1", channels_));
         convolution_and_norm("conv2", width, {3, step, 1});
-        add(layer(Kind::activation, "relu2", channels_));
+        add(layer(OpKind::activation, "relu2", channels_));
         convolution_and_norm("conv3", out, {1, 1, 0});
       } else {
         convolution_and_norm("conv1", width, {3, step, 1});
-        add(layer(Kind::activation, "relu1", channels_));
+        add(layer(OpKind::activation, "relu1", channels_));
         convolution_and_norm("conv2", out, {3, 1, 1});
       }
       const double out_size = size_;
       if (in != out || step != 1) {  // a projection makes the shapes equal
         channels_ = in;
         size_ = in_size;
-        Convolution projection = layer(Kind::convolution, "shortcut", out, {1, step, 0});
+        Convolution projection = layer(OpKind::convolution, "shortcut", out, {1, step, 0});
         projection.input_kept = true;
         add(std::move(projection));
-        add(layer(Kind::norm, "shortcut.norm", channels_));
+        add(layer(OpKind::norm, "shortcut.norm", channels_));
       }
-      Convolution sum = layer(Kind::add, "add", out);
+      Convolution sum = layer(OpKind::add, "add", out);
       sum.in_channels = in;
       sum.in_size = in_size;
       sum.out_size = out_size;
       add(std::move(sum));
-      add(layer(Kind::activation, "relu", out));
+      add(layer(OpKind::activation, "relu", out));
     }
   }
 
@@ -213,15 +213,16 @@ private:
       size_ = in_size;
       if (std::regex_match(part, match, convolution)) {
         const double height = std::stod(match[1]), width = std::stod(match[2]);
-        Convolution c = layer(Kind::convolution, name, std::stod(match[3]), window(height, width, match[4]));
+        Convolution c =
+            layer(OpKind::convolution, name, std::stod(match[3]), window(height, width, match[4]));
         c.kernel_width = width;
         c.input_kept = input_kept || parts > 0;
         add(std::move(c));
-        add(layer(Kind::norm, name + ".norm", channels_));
-        add(layer(Kind::activation, name + ".relu", channels_));
+        add(layer(OpKind::norm, name + ".norm", channels_));
+        add(layer(OpKind::activation, name + ".relu", channels_));
       } else if (std::regex_match(part, match, pooling)) {
         const double kernel = std::stod(match[2]);
-        Convolution c = layer(match[1] == "max" ? Kind::max_pool : Kind::average_pool, name, channels_,
+        Convolution c = layer(match[1] == "max" ? OpKind::max_pool : OpKind::average_pool, name, channels_,
                               window(kernel, kernel, match[3]));
         c.input_kept = input_kept || parts > 0;
         add(std::move(c));
@@ -237,7 +238,7 @@ private:
   }
 
   void concatenate(double in, double in_size, double channels, int branches) {
-    Convolution c = layer(Kind::concatenate, "concatenate", channels);
+    Convolution c = layer(OpKind::concatenate, "concatenate", channels);
     c.in_channels = in;
     c.in_size = in_size;
     c.branches = branches;
@@ -290,13 +291,13 @@ private:
     if (kind == Stage::max_pool) {
       const Window w = window(s, std::nullopt);
       if (net_.blocks.empty()) begin_block(name_);
-      add(layer(Kind::max_pool, name_, channels_, w));
+      add(layer(OpKind::max_pool, name_, channels_, w));
       return;
     }
     const double size = whole(s, "size", 1, static_cast<std::int64_t>(size_), 1);
     begin_block(name_);
     joins_next_ = true;
-    Convolution c = layer(Kind::average_pool, name_, channels_);
+    Convolution c = layer(OpKind::average_pool, name_, channels_);
     c.out_size = size;
     add(std::move(c));
   }
@@ -305,14 +306,14 @@ private:
     const std::vector<std::int64_t> widths = s.integers("widths", 1, 100'000'000);
     if (widths.empty()) s.refuse("widths", "empty", "at least one width, e.g. [1000] classes");
     // ReLU between linear layers, but not after the last one.
-    if (flat_) add(layer(Kind::activation, "relu", channels_));
+    if (flat_) add(layer(OpKind::activation, "relu", channels_));
     for (std::size_t i = 0; i < widths.size(); ++i) {
       begin_block(numbered(static_cast<std::int64_t>(i), static_cast<std::int64_t>(widths.size())));
-      Convolution c = layer(Kind::linear, "linear", static_cast<double>(widths[i]));
+      Convolution c = layer(OpKind::linear, "linear", static_cast<double>(widths[i]));
       c.out_size = 1;
       c.bias = true;
       add(std::move(c));
-      if (i + 1 < widths.size()) add(layer(Kind::activation, "relu", channels_));
+      if (i + 1 < widths.size()) add(layer(OpKind::activation, "relu", channels_));
     }
     flat_ = true;
   }

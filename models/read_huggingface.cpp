@@ -8,6 +8,7 @@
 
 #include "models/huggingface_config.hpp"
 #include "models/kernels.hpp"
+#include "models/transformer_limits.hpp"
 
 namespace rehearse {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 using Config = HuggingFaceConfig;
 using Notes = std::vector<std::string>;
 
-constexpr std::int64_t kMaxLayers = 10'000, kMaxWidth = 1'000'000, kMaxHeads = 100'000,
-                       kMaxInner = 10'000'000, kMaxTokens = 100'000'000, kMaxExperts = 10'000;
 // The longest sequence assumed if a config gives only the limit of the context: Llama 3 is pre-trained on
 // 8,192 tokens (Grattafiori et al. 2024, arXiv 2407.21783, section 3.4.1) and reaches its 131,072 in a short
 // final stage.

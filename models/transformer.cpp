@@ -20,8 +20,6 @@
 namespace rehearse {
 namespace {
 
-constexpr double kMask = 1;  // bytes per element of a dropout mask
-
 // Bias, dropout and residual in one kernel: reads x and the residual, writes the sum and the mask. The
 // backward pass reads dy and the mask and writes dx (without dropout dx is dy), and then adds the two
 // gradients that meet where the residual branches off. The bias is part of this segment because the product's

@@ -5,7 +5,6 @@ namespace rehearse {
 
 Layer embedding_layer(const Transformer& t, const PassShape& pass) {
   using enum Dim;
-  constexpr double kMask = 1;  // bytes per element of a dropout mask
   TransformerWriter to(t, pass, "embedding", false);
   // The gradient of a table is a dense tensor: it is zeroed, and then dy's rows are added to its rows.
   const auto look_up = [&](LayerCost& cost, const Sizes& z, double rows, double width) {

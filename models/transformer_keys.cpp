@@ -5,11 +5,10 @@
 
 #include "models/kernels.hpp"
 #include "models/text/toml_table.hpp"
+#include "models/transformer_limits.hpp"
 
 namespace rehearse {
 namespace {
-
-constexpr std::int64_t kMaxWidth = 1'000'000, kMaxInner = 10'000'000, kMaxTokens = 100'000'000;
 
 // Reads layer numbers, counted from 0, in ascending order.
 std::vector<int> read_layers(Section& s, std::string_view key, int layers) {
@@ -49,13 +48,13 @@ private:
   }
 
   void sizes() {
-    t_.layers = static_cast<int>(s_.integer("layers", 1, 10'000));
+    t_.layers = static_cast<int>(s_.integer("layers", 1, kMaxLayers));
     t_.hidden = whole("hidden", 1, kMaxWidth);
-    t_.heads = whole("heads", 1, 100'000);
+    t_.heads = whole("heads", 1, kMaxHeads);
     t_.head_dim = whole("head_dim", 0, kMaxWidth, 0);
     if (t_.head_dim == 0 && std::fmod(t_.hidden, t_.heads) != 0)
       s_.refuse("heads", fmt::format("{}", t_.heads), fmt::format("a divisor of hidden, {}", t_.hidden));
-    t_.kv_heads = whole("kv_heads", 1, 100'000, t_.heads);
+    t_.kv_heads = whole("kv_heads", 1, kMaxHeads, t_.heads);
     if (std::fmod(t_.heads, t_.kv_heads) != 0)
       s_.refuse("kv_heads", fmt::format("{}", t_.kv_heads), fmt::format("a divisor of heads, {}", t_.heads));
     t_.feed_forward = whole("feed_forward", 1, kMaxInner, 4 * t_.hidden);
@@ -116,7 +115,7 @@ private:
 
   // Reads all keys in any case, so that all are known to "did you mean".
   void experts() {
-    const std::int64_t experts = s_.integer("experts", 1, 10'000, 1);
+    const std::int64_t experts = s_.integer("experts", 1, kMaxExperts, 1);
     const bool mixture = s_.has("experts");
     for (const char* key : {"experts_per_token", "shared_expert"})
       if (!mixture && s_.has(key)) s_.refuse(key, "given without experts", "only with experts, their number");

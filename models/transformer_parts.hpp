@@ -8,6 +8,8 @@
 
 namespace rehearse {
 
+inline constexpr double kMask = 1;  // bytes per element of a dropout mask
+
 // Sizes on one device, in segments of one kind: split dimensions are divided by the degrees of their axes.
 struct Sizes {
   double element, samples, sequence, tokens, hidden, inner, heads, experts, vocabulary;

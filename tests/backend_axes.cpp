@@ -24,10 +24,6 @@ namespace {
 
 using enum SegmentKind;
 
-constexpr Split by(Dim dim) {
-  return {Split::Kind::by, dim};
-}
-
 // Shards the samples: every rank has some of them.
 Factor batch(int size) {
   return {"data", size, 1, AxisTable(by(Dim::batch)), false};

@@ -31,7 +31,7 @@ constexpr std::size_t kScratchElements = std::size_t{256} << 20;
 
 constexpr int kBfloatCapability = 80;  // compute capability from which products of bf16 and tf32 exist
 
-cudaDataType_t data_type(Precision precision) {
+cudaDataType_t cuda_type(Precision precision) {
   switch (precision) {
     case Precision::fp32:
     case Precision::tf32:
@@ -72,15 +72,15 @@ void multiply(cublasHandle_t handle, const Products& p, const Array& a, const Ar
   const int rows_b = to_int(p.transpose_b ? k : n), rows_a = to_int(p.transpose_a ? m : k);
   if (p.batch == 1) {
     CHECKED(cublasGemmEx(handle, operation(p.transpose_b), operation(p.transpose_a), to_int(n), to_int(m),
-                         to_int(k), &p.alpha, b.data, data_type(b.precision), rows_b, a.data,
-                         data_type(a.precision), rows_a, &p.beta, c.data, data_type(c.precision), to_int(n),
+                         to_int(k), &p.alpha, b.data, cuda_type(b.precision), rows_b, a.data,
+                         cuda_type(a.precision), rows_a, &p.beta, c.data, cuda_type(c.precision), to_int(n),
                          compute_type(a.precision), CUBLAS_GEMM_DEFAULT));
     return;
   }
   CHECKED(cublasGemmStridedBatchedEx(handle, operation(p.transpose_b), operation(p.transpose_a), to_int(n),
-                                     to_int(m), to_int(k), &p.alpha, b.data, data_type(b.precision), rows_b,
-                                     k * n, a.data, data_type(a.precision), rows_a, m * k, &p.beta, c.data,
-                                     data_type(c.precision), to_int(n), m * n, to_int(p.batch),
+                                     to_int(m), to_int(k), &p.alpha, b.data, cuda_type(b.precision), rows_b,
+                                     k * n, a.data, cuda_type(a.precision), rows_a, m * k, &p.beta, c.data,
+                                     cuda_type(c.precision), to_int(n), m * n, to_int(p.batch),
                                      compute_type(a.precision), CUBLAS_GEMM_DEFAULT));
 }
 
@@ -194,7 +194,7 @@ Array CudaArithmetic::allocate(std::size_t elements, Precision precision) {
     throw RunError(fmt::format("{} (compute capability {}.{}) has no products in {}; allowed: fp32",
                                device_->name, device_->capability / 10, device_->capability % 10,
                                name_of(precision)));
-  (void)data_type(precision);
+  (void)cuda_type(precision);
   Array array{nullptr, elements, precision};
   if (elements == 0) return array;
   CHECKED(cudaSetDevice(device_->number));
@@ -271,7 +271,7 @@ void CudaArithmetic::copy_to_host(int stream, const Array& from, float* to) {
 void CudaArithmetic::copy(int stream, const Array& from, const Array& to) {
   expect_elements("the copy", to, from.elements);
   const Device::Lane& lane = device_->lane(stream);
-  if (data_type(from.precision) == data_type(to.precision)) {
+  if (cuda_type(from.precision) == cuda_type(to.precision)) {
     CHECKED(cudaMemcpyAsync(to.data, from.data, to.bytes(), cudaMemcpyDeviceToDevice, lane.stream));
   } else {
     kernels::convert(lane.stream, from, to);

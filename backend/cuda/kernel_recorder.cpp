@@ -33,7 +33,7 @@ constexpr std::array kActivities = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI
                                     CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
 // CUPTI's functions; all pointers are set.
-struct Library {
+struct Cupti {
   decltype(&cuptiActivityEnable) enable = nullptr;
   decltype(&cuptiActivityDisable) disable = nullptr;
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
@@ -46,7 +46,7 @@ struct Library {
   decltype(&cuptiGetResultString) result_string = nullptr;
 
   // The library stays loaded because CUPTI runs threads.
-  Library() {
+  Cupti() {
     const std::string versioned = fmt::format("libcupti.so.{}", CUDART_VERSION / 1000);
     void* handle = dlopen(versioned.c_str(), RTLD_NOW | RTLD_LOCAL);
     const char* error = handle == nullptr ? dlerror() : nullptr;
@@ -81,8 +81,8 @@ private:
   }
 };
 
-const Library& cupti() {
-  static const Library library;
+const Cupti& cupti() {
+  static const Cupti library;
   return library;
 }
 
@@ -181,7 +181,7 @@ struct KernelRecorder::Recording {
 };
 
 KernelRecorder::KernelRecorder() {
-  const Library& library = cupti();
+  const Cupti& library = cupti();
   {
     const std::lock_guard lock(told().mutex);
     told().kernels.clear();

@@ -29,10 +29,6 @@ Type type_of(Precision precision) {
   throw RunError(fmt::format("a collective of {} numbers; allowed: fp32, fp16, bf16", name_of(precision)));
 }
 
-bool is_error(ncclResult_t result) {
-  return result != ncclSuccess && result != ncclInProgress;
-}
-
 // Ends the group in any case and returns the first error.
 ncclResult_t each_to_each(ncclComm_t communicator, std::byte* data, std::size_t count, Type type, int members,
                           int member, cudaStream_t stream) {

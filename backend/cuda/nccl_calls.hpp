@@ -9,6 +9,11 @@
 
 namespace rehearse {
 
+// Returns whether a call failed; calls of non-blocking communicators may still be in progress.
+inline bool is_error(ncclResult_t result) {
+  return result != ncclSuccess && result != ncclInProgress;
+}
+
 // Runs a collective in place; all-to-all as grouped sends and receives. NCCL chooses the algorithm. Throws
 // RunError for precisions that NCCL cannot reduce.
 ncclResult_t nccl_collective(ncclComm_t communicator, CollectiveKind kind, const Payload& payload,

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "backend/cuda/check.hpp"
+#include "backend/cuda/nccl_calls.hpp"
 #include "backend/runtime/control.hpp"
 
 namespace rehearse {
@@ -20,10 +21,6 @@ std::string text_of(ncclResult_t result, ncclComm_t communicator) {
   const char* last = ncclGetLastError(communicator);
   return fmt::format("{}{}{}", ncclGetErrorString(result), last != nullptr && *last != '\0' ? ": " : "",
                      last != nullptr ? last : "");
-}
-
-bool is_error(ncclResult_t result) {
-  return result != ncclSuccess && result != ncclInProgress;
 }
 
 // The result of creating a communicator in a separate thread, because NCCL's call never returns if a member

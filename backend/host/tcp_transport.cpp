@@ -30,7 +30,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t);
-constexpr std::size_t kBite = 256 * 1024;  // moved at once before other parcels are served
+constexpr std::size_t kPieceBytes = 256 * 1024;  // moved at once before other parcels are served
 // How many seconds of silence on a connection in use mean that the peer's kernel does not answer.
 constexpr int kSilence_s = 6;
 
@@ -401,7 +401,7 @@ private:
       parts[message.msg_iovlen++] = {reinterpret_cast<char*>(&p.header) + p.moved, kHeaderBytes - p.moved};
     const std::size_t sent = p.moved < kHeaderBytes ? 0 : p.moved - kHeaderBytes;
     if (p.bytes > sent && (!p.rendezvous || p.cleared))
-      parts[message.msg_iovlen++] = {p.data + sent, std::min(kBite, p.bytes - sent)};
+      parts[message.msg_iovlen++] = {p.data + sent, std::min(kPieceBytes, p.bytes - sent)};
     const ssize_t n = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n == 0 || !moved_or_fail(n, p)) return false;
     p.moved += static_cast<std::size_t>(n);
@@ -432,7 +432,7 @@ private:
     }
     const std::size_t got = p.moved - kHeaderBytes;
     const ssize_t n = p.kind == Parcel::Kind::receive
-                          ? recv(socket, p.data + got, std::min(kBite, p.bytes - got), MSG_DONTWAIT)
+                          ? recv(socket, p.data + got, std::min(kPieceBytes, p.bytes - got), MSG_DONTWAIT)
                           : pull_and_add(socket, p, got);
     if (!moved_or_fail(n, p)) return some;
     p.moved += static_cast<std::size_t>(n);
@@ -445,9 +445,9 @@ private:
 
   // Stores the received part of an incomplete number in the parcel until the rest arrives.
   static ssize_t pull_and_add(int socket, Parcel& p, std::size_t got) {
-    alignas(64) static thread_local std::byte came[kBite + sizeof p.rest];
+    alignas(64) static thread_local std::byte came[kPieceBytes + sizeof p.rest];
     std::memcpy(came, p.rest, p.taken);
-    const ssize_t n = recv(socket, came + p.taken, std::min(kBite, p.bytes - got), MSG_DONTWAIT);
+    const ssize_t n = recv(socket, came + p.taken, std::min(kPieceBytes, p.bytes - got), MSG_DONTWAIT);
     if (n <= 0) return n;
     const std::size_t here = p.taken + static_cast<std::size_t>(n), whole = here - here % sizeof p.rest;
     combine_numbers(p.type, p.reduction, p.data + got - p.taken, came, whole);

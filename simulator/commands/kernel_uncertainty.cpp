@@ -22,7 +22,7 @@ namespace {
 // where it is 10 to 20 %. Single convolutions of DeepBench: errors of 27 to 36 % in the mean of their sizes,
 // 1.25 times which are a standard deviation (topologies/presets/devices/{p100,v100}.toml). Other kernels are
 // assumed to scatter like large products.
-constexpr double kSmallSide = 128, kScatter = 0.031, kScatterOfSmallProducts = 0.33;
+constexpr double kSmallSide = 128, kScatterOfProducts = 0.031, kScatterOfSmallProducts = 0.33;
 constexpr double kLongSequence = 2048, kScatterOfShortAttention = 0.27;
 constexpr double kScatterOfConvolutions = 0.39;
 
@@ -32,7 +32,7 @@ double scatter_of(const KernelQuestion& question) {
   if (question.kind->name == "convolution") return kScatterOfConvolutions;
   if (question.attention != AttentionKernels::unfused && question.sizes[2] < kLongSequence)
     return kScatterOfShortAttention;
-  return kScatter;
+  return kScatterOfProducts;
 }
 
 }  // namespace

@@ -16,8 +16,6 @@
 namespace rehearse {
 namespace {
 
-constexpr double kDeviationsOf90Percent = 1.645;
-
 double bound_s(const Scenario& scenario, const PlanChoice& plan) {
   PlanBounds bounds(scenario, std::nullopt);
   return bounds.plan_bound_s(bounds.walk(plan.core), plan.gradients);

@@ -17,7 +17,7 @@
 namespace rehearse {
 namespace {
 
-constexpr double kMilli = 1e-3, kMicro = 1e-6;
+constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6;
 
 // A GPU's name in CUDA (cudaDeviceProp::name), or the beginning of it, and a shipped cluster of such GPUs.
 struct KnownGpu {
@@ -117,8 +117,8 @@ std::string framework_text(const StepProfile& profile) {
       costs += fmt::format("{} = {{value = {}, basis = \"measured\", source = {}}}\n", key, number(value),
                            toml_string(source_of(profile) + ", " + what));
   };
-  add("step_ms", step_s / kMilli, "time of a step outside of its layers and the update");
-  add("kernel_launch_us", profile.kernel_launch_s / kMicro,
+  add("step_ms", step_s / kMillisecond, "time of a step outside of its layers and the update");
+  add("kernel_launch_us", profile.kernel_launch_s / kMicrosecond,
       "time of the host for each kernel of passes and update, without waiting for the GPU");
   return costs.empty() ? "" : "\n[framework]\ntitle = \"PyTorch, as profiled\"\n" + costs;
 }
@@ -167,14 +167,14 @@ std::string profile_scenario(const StepProfile& profile, const ProfileScenario& 
   if (told > 0) out += fmt::format("micro_batch = {}\n", micro_batch);
   out +=
       array("names", layers, [](const ProfiledLayer& layer) { return toml_string(printable(layer.name)); });
-  out += array("forward_ms", layers, &ProfiledLayer::forward_s, kMilli);
-  out += array("backward_input_ms", layers, &ProfiledLayer::backward_s, kMilli);
+  out += array("forward_ms", layers, &ProfiledLayer::forward_s, kMillisecond);
+  out += array("backward_input_ms", layers, &ProfiledLayer::backward_s, kMillisecond);
   out += "backward_weight_ms = 0\n";
   out += array("p2p_bytes", layers, &ProfiledLayer::output_bytes);
   if (profile.has_shapes) {
     out += array("parameters", layers, &ProfiledLayer::parameters);
     if (profile.optimizer_s > 0)
-      out += fmt::format("optimizer_ms = {}\n", number(profile.optimizer_s / kMilli));
+      out += fmt::format("optimizer_ms = {}\n", number(profile.optimizer_s / kMillisecond));
   }
   if (profile.on_gpu) {
     out += array("forward_kernels", layers, &ProfiledLayer::forward_kernels);

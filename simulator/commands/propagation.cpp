@@ -6,7 +6,6 @@
 namespace rehearse {
 namespace {
 
-constexpr double kDeviationsOf90Percent = 1.645;
 constexpr double kRounding = 1e-9;  // relative, of a simulated time
 
 }  // namespace

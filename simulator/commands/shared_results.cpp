@@ -22,8 +22,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::string_view kFormat = "rehearse-results\t", kVersion = "1\t";
-const char* const kWayOut = "; choose another file, or start over with --force-new";
-
 // Bytes of the file that serve as locks. No file is this long, and every file system accepts such offsets.
 constexpr off_t kWriting = off_t{1} << 62;               // exclusive to write, shared to read
 constexpr off_t kPresent = kWriting + 1;                 // shared, while an object exists
@@ -190,13 +188,13 @@ bool SharedResults::has_head() {
   if (line.compare(kFormat.size(), kVersion.size(), kVersion) != 0)
     throw InputError({path_, 1, static_cast<int>(kFormat.size()) + 1},
                      fmt::format("these results have another version of the format; allowed: {}{}",
-                                 kVersion.substr(0, kVersion.size() - 1), kWayOut));
+                                 kVersion.substr(0, kVersion.size() - 1), kOtherFileOrAnew));
   throw InputError({path_, 1, 1},
                    fmt::format("these results answer another question ({}; now it is {}){}",
                                printable(line.substr(kFormat.size() + kVersion.size())),
                                printable(head_.substr(kFormat.size() + kVersion.size(),
                                                       head_.size() - kFormat.size() - kVersion.size() - 1)),
-                               kWayOut));
+                               kOtherFileOrAnew));
 }
 
 void SharedResults::write_head() {
@@ -246,7 +244,7 @@ void SharedResults::take_line(std::string_view line) {
   if (error != std::errc() || task < 0 || stop == line.data() + line.size() || *stop != '\t')
     throw InputError({path_, 1 + lines_, 1},
                      fmt::format("the line \"{}\" is damaged; allowed: TASK, a tab, RESULT{}",
-                                 printable(line.substr(0, 40)), kWayOut));
+                                 printable(line.substr(0, 40)), kOtherFileOrAnew));
   results_.try_emplace(task, line.substr(static_cast<std::size_t>(stop - line.data()) + 1));
 }
 

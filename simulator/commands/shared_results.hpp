@@ -13,6 +13,9 @@
 
 namespace rehearse {
 
+// Ends messages about a file that cannot be continued.
+inline constexpr const char* kOtherFileOrAnew = "; choose another file, or start over with --force-new";
+
 // The file starts with a head line, "rehearse-results\tVERSION\tIDENTITY". One line "TASK\tRESULT" for each
 // task follows, in the order in which the tasks ended. Guarantees:
 // - Lines are appended completely, under a lock, and are never changed or removed. If a kill or a full disk

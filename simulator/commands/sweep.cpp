@@ -168,8 +168,8 @@ private:
   Clock::time_point start_ = Clock::now(), last_{};
 };
 
-void summarize(const Sweep& sweep, const Tally& tally, std::int64_t computed, double seconds,
-               std::ostream& err) {
+void print_summary(const Sweep& sweep, const Tally& tally, std::int64_t computed, double seconds,
+                   std::ostream& err) {
   err << fmt::format("{} of {} points: {} computed now in {}, {} failed", tally.done, sweep.points(),
                      computed, human_time_s(seconds), tally.failures);
   if (tally.too_large > 0) err << fmt::format(", {} need more memory than a device has", tally.too_large);
@@ -257,7 +257,7 @@ int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& e
   }
   progress.clear();
   if (several) err << fmt::format("rank {} of {}: ", ranks.rank, ranks.size);
-  summarize(sweep, tally, computed, seconds_since(start), err);
+  print_summary(sweep, tally, computed, seconds_since(start), err);
   return tally.failures > 0 ? 1 : 0;
 }
 

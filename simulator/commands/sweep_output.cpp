@@ -16,13 +16,12 @@
 #include "models/text/error.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/program.hpp"
+#include "simulator/commands/shared_results.hpp"
 
 namespace rehearse {
 namespace {
 
 namespace fs = std::filesystem;
-
-const char* const kWayOut = "; choose another file, or start over with --force-new";
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
   throw RunError(fmt::format("{}: {}: {}", printable(path), what, std::strerror(errno)));
@@ -52,7 +51,7 @@ std::string read_all(int file, const std::string& path, std::int64_t most_lines)
     if (lines > most_lines) return text;  // the parser reports the excess line
     if (line_begin + kMostLineBytes < text.size())
       throw InputError({path, static_cast<int>(lines) + 1, 1},
-                       fmt::format("the line is longer than 1 MiB: no sweep wrote it{}", kWayOut));
+                       fmt::format("the line is longer than 1 MiB: no sweep wrote it{}", kOtherFileOrAnew));
   }
 }
 
@@ -67,14 +66,14 @@ SweepLines parse_sweep_lines(const SweepRows& rows, const std::string& text, con
     const std::string front = rows.front();
     const std::size_t shared = std::min(front.size(), text.size());
     if (text.compare(0, shared, front, 0, shared) != 0)
-      throw InputError({path, 1, 1}, fmt::format("is not the output of this sweep{}", kWayOut));
+      throw InputError({path, 1, 1}, fmt::format("is not the output of this sweep{}", kOtherFileOrAnew));
     return found;
   }
   if (text.compare(0, header.size(), header) != 0)
     throw InputError({path, 1, 1},
                      fmt::format("is not the output of this sweep: its columns are not those of "
                                  "the keys varied here{}",
-                                 kWayOut));
+                                 kOtherFileOrAnew));
   found.complete_bytes = header.size();
   std::set<std::int64_t> seen;
   int number = header.empty() ? 1 : 2;
@@ -86,8 +85,8 @@ SweepLines parse_sweep_lines(const SweepRows& rows, const std::string& text, con
       found.rows.push_back(row);
       found.lines.push_back(text.substr(at, end + 1 - at));
     } catch (const std::invalid_argument& why) {
-      throw InputError({path, number, 1},
-                       fmt::format("the sweep cannot continue from this line: {}{}", why.what(), kWayOut));
+      throw InputError({path, number, 1}, fmt::format("the sweep cannot continue from this line: {}{}",
+                                                      why.what(), kOtherFileOrAnew));
     }
     ++number;
     found.complete_bytes = end + 1;

@@ -3,7 +3,7 @@
 namespace rehearse {
 namespace {
 
-constexpr int kTickMs = 100;
+constexpr int kWaitMs = 100;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ void run(const TaskPool& pool) {
       if (more) children.start(task);
     }
     if (children.size() > 0)
-      for (const TaskEnd& end : children.wait(kTickMs)) pool.ended(end);
+      for (const TaskEnd& end : children.wait(kWaitMs)) pool.ended(end);
     pool.tick();
   }
 }

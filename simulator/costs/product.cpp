@@ -53,10 +53,11 @@ std::span<const Tile> tiles_of(const ProductUnits& units, const Device& device) 
 
 // The numbers of parts that a library tries for a product of `tiles` tiles: the largest that needs no second
 // wave, and the smallest that fills one.
-struct Splits {
+struct SplitCounts {
   double fewer = 1, more = 1;
 };
-Splits splits_of(const ProductShape& shape, const ProductUnits& units, const Device& device, double tiles) {
+SplitCounts splits_of(const ProductShape& shape, const ProductUnits& units, const Device& device,
+                      double tiles) {
   const double all = device.compute_units;
   if (units.convolution) {
     const double most = std::floor(shape.k / kShortestSplit);
@@ -106,7 +107,7 @@ ProductTime product_time(const ProductShape& shape, const ProductUnits& units, c
           tile.efficiency < 1 ? std::min(1.0, tile.efficiency * device.products.small_tiles.value) : 1;
       const double tile_m = turned ? tile.n : tile.m, tile_n = turned ? tile.m : tile.n;
       const double tiles = std::ceil(m / tile_m) * std::ceil(n / tile_n) * batch;
-      const Splits splits = splits_of(shape, units, device, tiles);
+      const SplitCounts splits = splits_of(shape, units, device, tiles);
       double last = 0;
       // Convolutions are split whenever possible.
       for (const double parts : {units.convolution ? splits.fewer : 1.0, splits.fewer, splits.more}) {

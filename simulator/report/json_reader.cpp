@@ -12,8 +12,8 @@
 namespace rehearse {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // unpacked
-constexpr std::size_t kShown = 60;                          // characters of a refused value
+constexpr std::size_t kMostUnpackedBytes = std::size_t{256} << 20;  // unpacked
+constexpr std::size_t kShown = 60;                                  // characters of a refused value
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::string read_packed_file(const std::string& path, const std::string& kind) {
   std::vector<char> buffer(1u << 16);
   while (const std::size_t n = file.read(buffer.data(), buffer.size())) {
     text.append(buffer.data(), n);
-    if (text.size() > kMostBytes)
+    if (text.size() > kMostUnpackedBytes)
       throw InputError({path, 0, 0}, "is larger than 256 MiB; allowed: a " + kind + " of at most 256 MiB");
   }
   return text;

@@ -27,10 +27,6 @@ struct Remedy {
   Scenario scenario;
 };
 
-bool profiled(const Scenario& scenario) {
-  return std::holds_alternative<ProfiledModel>(scenario.model.shape);
-}
-
 // Returns the bytes of the fullest device; nullopt if the scenario cannot be planned.
 std::optional<double> needed(const Scenario& scenario) {
   try {
@@ -70,7 +66,7 @@ std::vector<Remedy> sharing_tokens(const Scenario& s) {
 
 std::vector<Remedy> recomputing(const Scenario& s) {
   std::vector<Remedy> remedies;
-  if (profiled(s)) return remedies;
+  if (is_profiled(s.model)) return remedies;
   Remedy more{"more layers can be recomputed", {}, s};
   const int most = s.training.recompute_layers > 0 ? most_recompute_layers(s, cut_model(s).stage_layers) : 0;
   for (int& layers = more.scenario.training.recompute_layers; layers < most;) {
@@ -117,7 +113,7 @@ int fewest_recomputed(const Scenario& s, const std::function<bool(const Scenario
 
 std::vector<Remedy> smaller_microbatches(const Scenario& s) {
   std::vector<Remedy> remedies;
-  if (profiled(s)) return remedies;
+  if (is_profiled(s.model)) return remedies;
   Scenario smaller = s;
   for (auto size = static_cast<std::int64_t>(s.training.micro_batch); size % 2 == 0;) {
     size /= 2;
@@ -178,7 +174,8 @@ std::vector<Remedy> offloading(const Scenario& s) {
 }
 
 std::vector<Remedy> plainer_schedules(const Scenario& s) {
-  if (order_of(s.strategy.schedule).fewest_stages < 2 || profiled(s) || !s.strategy.stage_layers.empty())
+  if (order_of(s.strategy.schedule).fewest_stages < 2 || is_profiled(s.model) ||
+      !s.strategy.stage_layers.empty())
     return {};
   const bool chunks = s.strategy.virtual_stages > 1;
   Remedy remedy{fmt::format("1F1B{} stores fewer activations", chunks ? " without virtual stages" : ""),
@@ -194,7 +191,7 @@ std::vector<Remedy> plainer_schedules(const Scenario& s) {
 // runs more of them.
 std::vector<Remedy> more_stages(const Scenario& s) {
   std::vector<Remedy> remedies;
-  if (profiled(s) || !s.strategy.stage_layers.empty()) return remedies;
+  if (is_profiled(s.model) || !s.strategy.stage_layers.empty()) return remedies;
   Remedy remedy{"", {}, s};
   StrategyChoice& strategy = remedy.scenario.strategy;
   for (int times = 2; times <= 64; times *= 2) {

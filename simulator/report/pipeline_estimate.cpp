@@ -14,7 +14,7 @@
 namespace rehearse {
 namespace {
 
-struct Part {
+struct ChunkCost {
   double forward_s = 0, input_s = 0, weight_s = 0;  // of one micro-batch; input_s includes recomputation
   double saved_bytes = 0;       // of one micro-batch, until the last half of its backward pass
   double recomputed_bytes = 0;  // of one micro-batch, between the two halves if the backward pass is split
@@ -47,7 +47,7 @@ Orders orders_of(PipelineSchedule schedule, int stages, int microbatches, int ch
 // Returns the longest time from the first to the last pass of a stage. A pass begins when its stage is free
 // and its input is there: from the previous part of the model, or in the backward pass from the next part. If
 // stages begin the next step without waiting for each other, this is the time between two steps.
-double makespan_s(const std::vector<Part>& model, const Orders& orders, int microbatches) {
+double makespan_s(const std::vector<ChunkCost>& model, const Orders& orders, int microbatches) {
   constexpr double kNotYet = -1;
   const std::size_t parts = model.size(), stages = orders.stages.size(), all = parts * microbatches;
   std::vector<double> forward_end(all, kNotYet), backward_end(all, kNotYet);
@@ -77,11 +77,11 @@ double makespan_s(const std::vector<Part>& model, const Orders& orders, int micr
   return longest;
 }
 
-double most_bytes(const std::vector<Part>& model, const Orders& orders, std::size_t stage) {
+double most_bytes(const std::vector<ChunkCost>& model, const Orders& orders, std::size_t stage) {
   double kept = 0, most = 0, state = 0;
   int chunks = 0;
   for (const PassItem& item : orders.stages[stage]) {
-    const Part& part = model[orders.part(stage, item)];
+    const ChunkCost& part = model[orders.part(stage, item)];
     if (item.forward()) kept += part.saved_bytes;
     if (item.pass == Pass::backward) kept -= part.saved_bytes;
     if (item.pass == Pass::backward_input) kept += part.recomputed_bytes;
@@ -133,9 +133,9 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
       if (leaves_weights(segment)) left_s += of(segment.cost.backward_weight);
     weight_s.push_back(left_s);
   }
-  std::vector<Part> model;
+  std::vector<ChunkCost> model;
   for (const LayerRange& range : layer_ranges(cut.stage_layers)) {
-    Part& part = model.emplace_back();
+    ChunkCost& part = model.emplace_back();
     for (int i = range.first; i <= range.last; ++i) {
       part.forward_s += forward_s[i];
       part.input_s += times_s[i] - forward_s[i] - weight_s[i];
@@ -156,8 +156,8 @@ Slots slots_of(PipelineSchedule schedule, int stages, int microbatches, int chun
   const OrderEntry& entry = order_of(schedule);
   const double passes = 1.0 * microbatches * chunks;
   if (!entry.splits_backward) return {stages - 1.0, passes + stages - 1, false};
-  const std::vector<Part> parts(static_cast<std::size_t>(stages) * static_cast<std::size_t>(chunks),
-                                {1, 1, 1, 0, 0, 0});
+  const std::vector<ChunkCost> parts(static_cast<std::size_t>(stages) * static_cast<std::size_t>(chunks),
+                                     {1, 1, 1, 0, 0, 0});
   const double all = makespan_s(parts, orders_of(schedule, stages, microbatches, chunks), microbatches);
   return {all - 3 * passes, all, true};
 }

@@ -44,10 +44,6 @@ bool uses_most(const Result& result, LinkPlace::Kind kind) {
   return !result.metrics.busiest_link.empty() && result.metrics.busiest_place.kind == kind;
 }
 
-bool profiled(const Scenario& scenario) {
-  return std::holds_alternative<ProfiledModel>(scenario.model.shape);
-}
-
 bool can_halve(double micro_batch) {
   return micro_batch >= 2 && std::fmod(micro_batch, 2) == 0;
 }
@@ -72,7 +68,7 @@ WayOut more_chunks(const Result& result) {
   const Scenario& s = result.scenario;
   const StrategyChoice& strategy = s.strategy;
   const OrderEntry& entry = order_of(strategy.schedule);
-  if (profiled(s) || !strategy.stage_layers.empty() || entry.splits_backward) return {};
+  if (is_profiled(s.model) || !strategy.stage_layers.empty() || entry.splits_backward) return {};
   const int now = strategy.virtual_stages, then = 2 * now;
   const PipelineSchedule schedule = now == 1 ? PipelineSchedule::interleaved : strategy.schedule;
   const PipelineEstimate before = estimate_pipeline(s, strategy.schedule, now);
@@ -93,7 +89,8 @@ WayOut more_chunks(const Result& result) {
 // in each direction.
 WayOut back_and_forth(const Result& result) {
   const Scenario& s = result.scenario;
-  if (s.strategy.schedule != PipelineSchedule::zb_h1 || profiled(s) || !s.strategy.stage_layers.empty())
+  if (s.strategy.schedule != PipelineSchedule::zb_h1 || is_profiled(s.model) ||
+      !s.strategy.stage_layers.empty())
     return {};
   const PipelineEstimate before = estimate_pipeline(s, s.strategy.schedule, 1);
   const PipelineEstimate after = estimate_pipeline(s, PipelineSchedule::zb_v, 2);
@@ -161,7 +158,7 @@ WayOut less_bubble(const Result& result) {
   const PipelineSchedule schedule = s.strategy.schedule;
   if (const WayOut way = more_chunks(result); !way.why.empty()) return way;
   if (const WayOut way = back_and_forth(result); !way.why.empty()) return way;
-  if (!profiled(s) && can_halve(s.training.micro_batch)) {
+  if (!is_profiled(s.model) && can_halve(s.training.micro_batch)) {
     const auto step_s = [&](const PassShape& shape, int microbatches) {
       const Slots slots = slots_of(schedule, p, microbatches, v);
       return slots.all / (slots.all - slots.idle) * microbatches * shape.micro_batch *
@@ -197,7 +194,7 @@ WayOut less_communication(const Result& result, Purpose purpose) {
 
 WayOut less_compute(const Result& result) {
   const Scenario& s = result.scenario;
-  if (profiled(s)) return {};
+  if (is_profiled(s.model)) return {};
   const PassShape now = pass_shape(s);
   const double now_s = compute_s_per_sample(result, now);
   const auto gain = [&](const PassShape& shape) { return now_s / compute_s_per_sample(result, shape); };

@@ -13,10 +13,10 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kSame = 0.0005;   // of the base's step; smaller differences count as equal
-constexpr double kMatters = 0.05;  // of the total difference; the sentence leaves out smaller parts
-constexpr double kShown = 0.0005;  // of the longest step; tables leave out smaller parts
-constexpr double kEqualOp = 0.01;  // of the base's time
+constexpr double kSameShare = 0.0005;  // of the base's step; smaller differences count as equal
+constexpr double kMatters = 0.05;      // of the total difference; the sentence leaves out smaller parts
+constexpr double kShown = 0.0005;      // of the longest step; tables leave out smaller parts
+constexpr double kEqualOp = 0.01;      // of the base's time
 constexpr const char* kPooled = "exposed communication";
 
 // Position in the order of the legend.
@@ -145,7 +145,7 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
   const double difference = other_s - base_s;
   const rehearse::TimeScale time(std::max(base_s, other_s));
   std::string text = name + " ";
-  if (std::abs(difference) < kSame * base_s) {
+  if (std::abs(difference) < kSameShare * base_s) {
     text += "takes as long as " + base_name;
   } else {
     const double factor = std::max(other_s / base_s, base_s / other_s);
@@ -158,7 +158,7 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
   std::vector<ComparedPart> parts = compared_breakdowns(both);
   const auto change = [](const ComparedPart& part) { return part.seconds[1] - part.seconds[0]; };
   std::erase_if(parts, [&](const ComparedPart& part) {
-    return std::abs(change(part)) < std::max(kMatters * std::abs(difference), kSame * base_s);
+    return std::abs(change(part)) < std::max(kMatters * std::abs(difference), kSameShare * base_s);
   });
   // First the parts that made the difference, then those that worked against it; the largest first in each
   // group.

@@ -15,7 +15,7 @@ namespace {
 
 using Interval = std::pair<Time, Time>;
 
-constexpr double kWorthNaming = 0.01;  // of the step
+constexpr double kNamedShare = 0.01;  // of the step
 constexpr std::string_view kIdle = "idle";
 
 // Sorts and merges the intervals.
@@ -186,9 +186,9 @@ std::string straggler_sentence(const Timeline& timeline, const std::vector<RankT
   if (slow != nullptr) slow_by_s = excess_s(*slow);
   const double step_s = late->step_s();
   const rehearse::TimeScale time(step_s);
-  if (late->late_s < kWorthNaming * step_s && slow_by_s < kWorthNaming * step_s)
+  if (late->late_s < kNamedShare * step_s && slow_by_s < kNamedShare * step_s)
     return fmt::format("Stragglers: none; no rank keeps others waiting for more than {} of the step.",
-                       in_percent(kWorthNaming));
+                       in_percent(kNamedShare));
   if (slow != nullptr && slow_by_s > late->late_s)
     return fmt::format(
         "Straggler: {} is the slowest stage; it computes {} a step, {} ({}) longer than the median rank.",
@@ -198,7 +198,7 @@ std::string straggler_sentence(const Timeline& timeline, const std::vector<RankT
       fmt::format("Straggler: {} is late; others wait {} a step ({}) for it, mostly at {}", named(*late),
                   time(late->late_s), in_percent(late->late_s / step_s), late->late_at);
   const double longer_s = excess_s(*late);
-  if (longer_s >= kWorthNaming * step_s)
+  if (longer_s >= kNamedShare * step_s)
     text += fmt::format("; it computes {} longer than the median rank", time(longer_s));
   return text + ".";
 }

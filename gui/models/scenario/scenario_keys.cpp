@@ -25,10 +25,6 @@ QString without_numbers(QString path) {
   return path.remove(kNumber);
 }
 
-QString parent_of(const QString& path) {
-  return path.left(std::max<qsizetype>(0, path.lastIndexOf('.')));
-}
-
 QStringList quoted(const std::vector<std::string>& names) {
   QStringList result;
   for (const std::string& name : names) result << '"' + QString::fromStdString(name) + '"';

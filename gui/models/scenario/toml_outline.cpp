@@ -15,10 +15,6 @@ QString joined(const QString& path, const QString& key) {
   return path.isEmpty() ? key : path + '.' + key;
 }
 
-QString parent_of(const QString& path) {
-  return path.left(std::max<qsizetype>(0, path.lastIndexOf('.')));
-}
-
 // Reads one statement after another and skips to the end of the line whatever it does not understand.
 class Scanner {
 public:
@@ -244,6 +240,10 @@ TextEdit replacement(const QString& text, const TomlKey& key, const QString& val
 }
 
 }  // namespace
+
+QString parent_of(const QString& path) {
+  return path.left(std::max<qsizetype>(0, path.lastIndexOf('.')));
+}
 
 const TomlKey* TomlOutline::key(const QString& path) const {
   const auto found =

@@ -31,6 +31,9 @@ struct TomlOutline {
 
 TomlOutline toml_outline(const QString& text);
 
+// Returns the path without its last key, e.g. "strategy" for "strategy.tensor"; empty for a path of one key.
+QString parent_of(const QString& path);
+
 // Replaces the characters [begin, end) by `text`.
 struct TextEdit {
   int begin = 0, end = 0;

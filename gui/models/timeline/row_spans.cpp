@@ -39,10 +39,6 @@ std::uint32_t find(const std::vector<Key>& keys, const Key& wanted, bool wait) {
   return best;
 }
 
-bool is_wait(Kind kind) {
-  return kind == Kind::waiting || kind == Kind::bubble;
-}
-
 }  // namespace
 
 RowSpans::RowSpans(const Trace& trace, const Timeline& timeline) : origin_(timeline.origin) {

@@ -14,10 +14,6 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::size_t kMostLinks = 8;  // per type
 
-bool is_wait(Kind kind) {
-  return kind == Kind::waiting || kind == Kind::bubble;
-}
-
 std::span<const std::int32_t> dependencies_of(const Timeline& timeline, SpanId span) {
   if (span + 1 >= timeline.first_dependency.size()) return {};
   return std::span(timeline.dependencies)

@@ -32,6 +32,9 @@ enum class Kind : std::uint8_t {
 inline constexpr std::array<std::string_view, 10> kKindNames = {
     "compute",    "communication", "waiting", "bubble",     "data",
     "checkpoint", "copy",          "host",    "annotation", "other"};
+inline bool is_wait(Kind kind) {
+  return kind == Kind::waiting || kind == Kind::bubble;
+}
 
 // The part of the training step that a compute span belongs to. backward: the complete backward pass, or only
 // the gradients of the inputs if those of the weights are computed separately.

@@ -32,9 +32,9 @@ struct Member {
   std::vector<int> processes;
 };
 
-class Layout {
+class TrackLayout {
 public:
-  Layout(const LayoutOptions& options, std::vector<Line>& lines) : options_(options), lines_(lines) {}
+  TrackLayout(const LayoutOptions& options, std::vector<Line>& lines) : options_(options), lines_(lines) {}
 
   void header(Line::Type type, int run, int height, int process = -1, bool collapsed = false) {
     Line line;
@@ -250,7 +250,7 @@ const std::string& group_of(const Run& run, int number, Grouping grouping) {
 
 std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, const LayoutOptions& options) {
   std::vector<Line> lines;
-  Layout layout(options, lines);
+  TrackLayout layout(options, lines);
   const auto with_counters = [&](const Run& run, int process, const std::vector<std::vector<int>>& counters,
                                  const Show& show) {
     layout.process(run, process, show);
@@ -267,7 +267,7 @@ std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, c
         continue;
       if (!any_pinned) layout.header(Line::Type::pinned, 0, kGroupHeader);
       any_pinned = true;
-      with_counters(*run, process, Layout::counters_of(*run->timeline), all);
+      with_counters(*run, process, TrackLayout::counters_of(*run->timeline), all);
     }
 
   const std::set<ViewState::ProcessRef> pinned(options.pinned.begin(), options.pinned.end());
@@ -277,7 +277,7 @@ std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, c
     std::vector<int> shown;
     for (int p = 0; p < static_cast<int>(run->timeline->processes.size()); ++p)
       if (!pinned.contains({run->id, p}) && layout.passes(*run->timeline, p)) shown.push_back(p);
-    Part part{run.get(), layout.members_of(*run, shown), Layout::counters_of(*run->timeline), 0};
+    Part part{run.get(), layout.members_of(*run, shown), TrackLayout::counters_of(*run->timeline), 0};
     part.tracks_height = layout.height_of_tracks(*run, part.members, part.counters);
     tracks += part.tracks_height;
     parts.push_back(std::move(part));

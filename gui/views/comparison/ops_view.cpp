@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kSettled = 150;  // milliseconds after the last zoom until the totals are counted
 
-struct Found {
+struct FoundOps {
   TableData table;
   QString about;
   std::vector<QString> names;  // indexed by row of the table
@@ -119,14 +119,14 @@ void OpsView::count() {
   work_.ask(
       [timeline = run->timeline, range](const std::atomic<bool>& cancelled) {
         const OpTotalsOfRange totals = op_totals(*timeline, range, &cancelled);
-        Found found{rows_of(totals), {}, {}};
+        FoundOps found{rows_of(totals), {}, {}};
         found.about = QString("%1 kinds of op in %2; averages over those of %3 ranks that do such work")
                           .arg(totals.ops.size())
                           .arg(QString::fromStdString(duration_text(range.length())))
                           .arg(QString::fromStdString(with_thousands(static_cast<long>(totals.ranks))));
         return found;
       },
-      [this](const Found& found) {
+      [this](const FoundOps& found) {
         table_->set(found.table);
         about_->setText(found.about);
         emit counted();

@@ -23,7 +23,7 @@ constexpr int kBars = 1;         // index of the column
 constexpr int kBarWidth = 360;   // pixels, if there is room
 constexpr double kShown = 1e-4;  // share of the step; a part below it in every rank has no column
 constexpr double kAlike = 8;     // runs share one scale if their steps differ by at most this factor
-constexpr int kSettled = 150;    // milliseconds after the last change until everything is recomputed
+constexpr int kSettledMs = 150;  // milliseconds after the last change until everything is recomputed
 
 QString qt(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
@@ -213,7 +213,7 @@ RanksView::RanksView(Session& session, ViewState&, QWidget* parent) : QWidget(pa
   connect(table_, &TableView::row_activated, this, choose);
   connect(table_, &QAbstractItemView::clicked, this,
           [this, choose](const QModelIndex& index) { choose(table_->row_of(index)); });
-  const auto changed = [this] { again_.changed(kSettled); };
+  const auto changed = [this] { again_.changed(kSettledMs); };
   connect(&session_, &Session::runs_changed, this, changed);
   connect(&session_, &Session::run_changed, this, changed);
   connect(&session_, &Session::shown_changed, this, changed);

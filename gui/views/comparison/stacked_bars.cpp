@@ -11,7 +11,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kShown = 0.001;  // share of the bar; smaller parts are omitted
+constexpr double kShownShare = 0.001;  // share of the bar; smaller parts are omitted
 constexpr int kGap = 6, kSwatch = 11, kEntryGap = 18;
 
 QString text_of(double seconds, double scale_s) {
@@ -54,7 +54,7 @@ void shade(std::vector<BarPart>& parts) {
 }
 
 void leave_out_small(std::vector<BarPart>& parts, double whole_s) {
-  std::erase_if(parts, [&](const BarPart& part) { return part.seconds < kShown * whole_s; });
+  std::erase_if(parts, [&](const BarPart& part) { return part.seconds < kShownShare * whole_s; });
 }
 
 BarPart part_of_path(const std::string& kind, double seconds) {
@@ -115,7 +115,7 @@ std::vector<Bar> breakdown_bars(const Runs& runs, const std::vector<std::string>
   for (std::size_t i = 0; i < runs.size(); ++i) {
     bars[i].name = QString::fromStdString(names[i]);
     for (const ComparedPart& part : parts)
-      if (*std::max_element(part.seconds.begin(), part.seconds.end()) >= kShown * longest_s)
+      if (*std::max_element(part.seconds.begin(), part.seconds.end()) >= kShownShare * longest_s)
         bars[i].parts.push_back(
             {QString::fromStdString(part.name), part.kind, Pass::none, 0, part.seconds[i]});
     shade(bars[i].parts);

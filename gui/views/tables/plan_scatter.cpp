@@ -22,9 +22,9 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kNear = 14;  // pixels; the mouse picks a point within this distance
-constexpr std::size_t kMany = 500;
-constexpr double kSmall = 5;  // diameter in pixels of a point in a group of more than kMany
+constexpr double kPickRadius = 14;  // pixels; the mouse picks a point within this distance
+constexpr std::size_t kManyPoints = 500;
+constexpr double kSmall = 5;  // diameter in pixels of a point in a group of more than kManyPoints
 
 enum class Group { other, bound, too_large, front, own };
 constexpr std::size_t kGroups = 5;
@@ -201,7 +201,7 @@ void PlanScatter::draw_points() {
   for (std::size_t g = 0; g < kGroups; ++g) {
     if (points[g].empty()) continue;
     Dots dots = dots_of(static_cast<Group>(g), palette());
-    if (points[g].size() > kMany) dots.size = kSmall;
+    if (points[g].size() > kManyPoints) dots.size = kSmall;
     dots.points = std::move(points[g]);
     dots.in_legend = false;
     // Keep each name on one line with its sign.
@@ -238,7 +238,7 @@ std::optional<QPoint> PlanScatter::place_of(std::size_t plan) const {
 
 std::optional<std::size_t> PlanScatter::plan_near(QPointF place) const {
   std::optional<std::size_t> nearest;
-  double distance = kNear;
+  double distance = kPickRadius;
   for (std::size_t i = 0; i < file_->plans.size(); ++i) {
     const std::optional<QPointF> value = value_at(i);
     if (!value || !shown_[i]) continue;

@@ -28,7 +28,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kNear = 14;  // pixels; the mouse picks a point within this distance
+constexpr double kPickDistance = 14;  // pixels; the mouse picks a point within this distance
 // Up to this many distinct values of the horizontal axis get their own marks.
 constexpr std::size_t kFewMarks = 10;
 constexpr std::size_t kMostCurves = 24;
@@ -36,7 +36,7 @@ constexpr std::size_t kMostMarked = 2000;  // up to this many points get markers
 // Points drawn of all curves together; of each curve.
 constexpr std::size_t kMostDrawn = 4000, kLeastDrawn = 16;
 // Up to this many points, curves are computed without a background thread.
-constexpr std::size_t kMostAtOnce = 5000;
+constexpr std::size_t kMostInForeground = 5000;
 
 std::vector<QPointF> places_of(const std::vector<CurvePoint>& points) {
   std::vector<QPointF> places;
@@ -225,7 +225,7 @@ void ScalingView::draw() {
     for (const Curve& curve : made.curves) made.places.push_back(places_of(course_of(curve.points, most)));
     return made;
   };
-  if (sweep_->points.size() <= kMostAtOnce) {
+  if (sweep_->points.size() <= kMostInForeground) {
     drawing_.cancel();
     show_drawing(make());
   } else {
@@ -353,9 +353,9 @@ bool ScalingView::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::MouseMove || pressed) {
     const auto* mouse = static_cast<QMouseEvent*>(event);
     const CurvePoint* nearest = nullptr;
-    double distance = kNear;
-    const double from = plot_->value_at(mouse->position() - QPointF(kNear, 0)).x(),
-                 to = plot_->value_at(mouse->position() + QPointF(kNear, 0)).x();
+    double distance = kPickDistance;
+    const double from = plot_->value_at(mouse->position() - QPointF(kPickDistance, 0)).x(),
+                 to = plot_->value_at(mouse->position() + QPointF(kPickDistance, 0)).x();
     for (const Curve& curve : curves_)
       for (auto point = std::lower_bound(curve.points.begin(), curve.points.end(), from,
                                          [](const CurvePoint&a, double x) { return a.x < x; });

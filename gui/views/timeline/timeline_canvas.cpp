@@ -16,7 +16,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kEdgeReach = 4;
+constexpr int kRowEdgeReach = 4;
 constexpr int kThinStrip = 7;           // height in pixels of a rank's summary above its rows
 constexpr int kLowRow = 8;              // pixels; lower rows have no gap above and below
 constexpr int kPathTexts = -1'000'000;  // minus the run's id, the key of cached texts on the path
@@ -296,7 +296,7 @@ int TimelineCanvas::edge_at(QPointF at) const {
   const TimeScale scale = scene_.scale();
   const double left = std::abs(at.x() - scale.x(area->range.begin)),
                right = std::abs(at.x() - scale.x(area->range.end));
-  if (std::min(left, right) > kEdgeReach) return 0;
+  if (std::min(left, right) > kRowEdgeReach) return 0;
   return left < right ? -1 : 1;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBeside = 8;
 
-QString share_text(double share) {
+QString percent_text(double share) {
   if (share > 0 && share < 0.0005) return QStringLiteral("< 0.1");
   return QString::number(100 * share, 'f', 1);
 }
@@ -70,7 +70,7 @@ QString TimelineLegend::path_text() const {
     parts << QStringLiteral("%1 %2 (%3 %)")
                  .arg(QString::fromStdString(kind),
                       QString::fromStdString(duration_text(std::llround(seconds * 1e9))),
-                      share_text(sum > 0 ? seconds / sum : 0));
+                      percent_text(sum > 0 ? seconds / sum : 0));
   return tr("Critical path of %1: %2")
       .arg(QString::fromStdString(run->name), parts.join(QStringLiteral(", ")));
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostSegments = 20'000;  // spans of the critical path that are examined
 constexpr qsizetype kMostJoints = 1500;        // connecting lines; more would cover the tracks
-constexpr int kLowRow = 10;
+constexpr int kLowMark = 10;
 
 void paint_arrow(QPainter& painter, QPointF a, QPointF b, bool dashed, const QColor& colour,
                  const QColor& halo) {
@@ -71,7 +71,7 @@ void paint_links(QPainter& painter, const TimelineScene& scene, const QPalette& 
     }
   }
   painter.setRenderHint(QPainter::Antialiasing, false);
-  const QRectF box = own.height() < kLowRow ? own.adjusted(-1, -1, 0, 0) : own.adjusted(-1, 1, 0, -2);
+  const QRectF box = own.height() < kLowMark ? own.adjusted(-1, -1, 0, 0) : own.adjusted(-1, 1, 0, -2);
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(palette.color(QPalette::Base), 4));
   painter.drawRect(box);
@@ -131,7 +131,7 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
       any = true;
       last_x = right;
       last_y = y;
-      if (where.height < kLowRow) {  // too low for a box
+      if (where.height < kLowMark) {  // too low for a box
         if (seen) joints << QLineF(clip(left), y, clip(right), y);
       } else if (right - left >= 3 && right > 0 && left < width && y > -50 && y < height + 50)
         boxes << QRectF(std::max(left, -10.0), where.y - scene.scroll() + 1.5,

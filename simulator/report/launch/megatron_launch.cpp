@@ -413,7 +413,7 @@ private:
   std::vector<std::string> cannot_;
 };
 
-std::vector<std::string> refusals(const Scenario& scenario) {
+std::vector<std::string> megatron_refusals(const Scenario& scenario) {
   std::vector<std::string> reasons = common_refusals(scenario, kMegatron);
   const auto* t = std::get_if<Transformer>(&scenario.model.shape);
   if (!t || !t->causal)
@@ -443,7 +443,7 @@ std::vector<std::string> refusals(const Scenario& scenario) {
 }  // namespace
 
 LaunchFile megatron_launch(const Scenario& scenario) {
-  if (std::vector<std::string> reasons = refusals(scenario); !reasons.empty())
+  if (std::vector<std::string> reasons = megatron_refusals(scenario); !reasons.empty())
     return {launch_name(scenario, kMegatron, "sh"), "", std::move(reasons), false};
   return MegatronWriter(scenario).write();
 }

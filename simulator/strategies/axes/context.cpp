@@ -16,10 +16,6 @@ namespace {
 
 using enum SegmentKind;
 
-constexpr Split by(Dim dim) {
-  return {Split::Kind::by, dim};
-}
-
 // Factors the degree for all-to-all attention: ranks first split the key-value heads of a tensor rank. If
 // there are more ranks than heads, the remaining factor splits the query heads of each key-value head.
 struct HeadShares {

@@ -14,10 +14,6 @@ namespace {
 
 using enum SegmentKind;
 
-constexpr Split by(Dim dim) {
-  return {Split::Kind::by, dim};
-}
-
 const Transformer* mixture(const Scenario& scenario) {
   const auto* t = std::get_if<Transformer>(&scenario.model.shape);
   return t && t->experts > 0 ? t : nullptr;
@@ -162,7 +158,7 @@ void fit_expert(Section& strategy, const Scenario& scenario) {
         fmt::format("1: {} tokens cannot be shared out by tensor ranks", tokens / choice.context));
 }
 
-Advice less_communication(const Scenario& scenario) {
+Advice less_expert_communication(const Scenario& scenario) {
   const StrategyChoice& choice = scenario.strategy;
   const int in_node = scenario.cluster->node().devices, cut = cuts_of(choice).end;
   if (cut <= in_node || cut % in_node != 0 || choice.expert % (cut / in_node) != 0) return {};
@@ -170,7 +166,7 @@ Advice less_communication(const Scenario& scenario) {
           {fmt::format("strategy.expert={}", choice.expert / (cut / in_node))}};
 }
 
-Advice less_waiting(const Scenario& scenario) {
+Advice less_expert_waiting(const Scenario& scenario) {
   if (scenario.strategy.expert_imbalance == 0) return {};
   return {"a capacity would bound the rows of the fullest expert",
           {"strategy.capacity_factor=1.25", "strategy.expert_imbalance=0"}};
@@ -233,8 +229,8 @@ extern const AxisEntry kExpertAxis{
                  ? fmt::format("expert {} (tensor {})", choice.expert, choice.expert_tensor)
                  : fmt::format("expert {}", choice.expert);
     },
-    less_communication,
-    less_waiting,
+    less_expert_communication,
+    less_expert_waiting,
     overlay,
 };
 

@@ -15,10 +15,6 @@ namespace {
 
 using enum SegmentKind;
 
-constexpr Split by(Dim dim) {
-  return {Split::Kind::by, dim};
-}
-
 AxisTable tensor_table(bool sequence_parallel) {
   AxisTable table(sequence_parallel ? by(Dim::sequence) : Split{});
   table.rows({embedding, logits, maximum, sums}, by(Dim::vocabulary))
@@ -115,7 +111,7 @@ Advice with_degrees(const StrategyChoice& now, const char* why, int tensor, int 
   return advice;
 }
 
-Advice less_communication(const Scenario& scenario) {
+Advice less_tensor_communication(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const int in_node = scenario.cluster->node().devices;
   if (strategy.tensor > in_node && strategy.tensor % in_node == 0)
@@ -154,7 +150,7 @@ extern const AxisEntry kTensorAxis{
       return fmt::format("tensor {}{}", choice.tensor,
                          choice.sequence_parallel ? " (sequence parallel)" : "");
     },
-    less_communication,
+    less_tensor_communication,
 };
 
 }  // namespace rehearse

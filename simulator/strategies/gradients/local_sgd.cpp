@@ -90,7 +90,7 @@ private:
   int every_;
 };
 
-std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice&) {
+std::shared_ptr<const GradientStrategy> read_local_sgd(Section& strategy, StrategyChoice&) {
   Section own = strategy.section("local_sgd");
   const auto every = static_cast<int>(own.integer("every", 1, kMaxMicrobatches, 8));
   own.finish();
@@ -107,6 +107,6 @@ extern const GradientStrategyEntry kLocalSgdStrategy{
     "gradients = \"local-sgd\"\n\n"
     "[strategy.local_sgd]\n"
     "every = 8                   # optimizer steps from one averaging to the next\n",
-    read};
+    read_local_sgd};
 
 }  // namespace rehearse

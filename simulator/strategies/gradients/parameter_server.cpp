@@ -220,7 +220,7 @@ private:
   }
 };
 
-std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice& choice) {
+std::shared_ptr<const GradientStrategy> read_parameter_server(Section& strategy, StrategyChoice& choice) {
   Section own = strategy.section("parameter_server");
   ParameterServer& server = choice.parameter_server;
   server.servers = static_cast<int>(own.integer("servers", 1, 100'000, 1));
@@ -257,6 +257,6 @@ extern const GradientStrategyEntry kParameterServerStrategy{
     "                            # GPUs' nodes; \"devices\": on the GPUs themselves, spread evenly\n"
     "mode = \"sync\"               # \"async\", \"stale-synchronous\"\n"
     "# staleness = 3             # rounds, with stale-synchronous\n",
-    read};
+    read_parameter_server};
 
 }  // namespace rehearse

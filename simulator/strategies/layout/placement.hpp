@@ -33,6 +33,9 @@ struct Split {
   } kind = Kind::duplicate;
   Dim dim = Dim::batch;
 };
+constexpr Split by(Dim dim) {
+  return {Split::Kind::by, dim};
+}
 
 // One Split for each kind of segment; kinds that are not set have the default.
 class AxisTable {

@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-int passes_ahead(const StagePlace& place) {
+int warm_up_passes(const StagePlace& place) {
   const int ahead = place.stages == 1 && place.pairs ? 1 : place.stages - place.stage - 1;
   return std::min(ahead, place.microbatches);
 }
@@ -23,7 +23,7 @@ extern const OrderEntry kOneFOneBOrder{
     .order =
         [](const StagePlace& place) {
           return alternating_order(
-              place, passes_ahead(place),
+              place, warm_up_passes(place),
               [](const StagePlace&, int i) {
                 return PassItem{Pass::forward, i, 0};
               },
@@ -31,7 +31,7 @@ extern const OrderEntry kOneFOneBOrder{
                 return PassItem{Pass::backward, i, 0};
               });
         },
-    .ahead = passes_ahead,
+    .ahead = warm_up_passes,
 };
 
 }  // namespace rehearse
