@@ -13,13 +13,13 @@ namespace rehearse {
 // on 8 (bert-nvidia).
 inline constexpr double kDeviationOfRuns = 0.028;
 
-// The quantile of a normal distribution that bounds the central 90 % on either side.
+// 90 % of a normal distribution lies within this many standard deviations of its mean.
 inline constexpr double kDeviationsOf90Percent = 1.645;
 
 // Combines the effects of constants. Constants are assumed to be independent and their effects on ln(time) to
 // be additive, so the squares of the effects are added (first-order error propagation, separately on each
 // side). `scatter`, the standard deviation of ln(time) between measurements that have the same prediction, is
-// added on both sides. The interval is kDeviationsOf90Percent standard deviations on each side.
+// added on both sides. The interval extends kDeviationsOf90Percent standard deviations to each side.
 // Effects smaller than the rounding of a simulated time are left out.
 Uncertainty propagated(double predicted_s, std::vector<Uncertainty::Effect> effects, double scatter);
 

@@ -89,7 +89,7 @@ void add_loss_constant(const UncertainInputs& p, std::vector<UncertainConstant>&
 constexpr double kProfileDeviation = 0.04;
 
 void add_profile_constant(const UncertainInputs& p, std::vector<UncertainConstant>& found) {
-  if (!std::holds_alternative<ProfiledModel>(p.scenario.model.shape)) return;
+  if (!is_profiled(p.scenario.model)) return;
   found.push_back({"profiled times", Basis::measured, kProfileDeviation, [](Scenario& s, double better) {
                      auto& profile = std::get<ProfiledModel>(s.model.shape);
                      for (std::vector<double>* times_s :

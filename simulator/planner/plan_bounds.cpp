@@ -38,7 +38,7 @@ PlanBounds::PlanBounds(const Scenario& scenario, std::optional<double> reserve_b
   update.optimizer_bytes = kMany * update_bytes(scenario.training.optimizer, scenario.training.precision,
                                                 scenario.training.gradient_precision);
   // A profile includes the time of its update.
-  if (!std::holds_alternative<ProfiledModel>(scenario.model.shape))
+  if (!is_profiled(scenario.model))
     update_s_per_parameter_ = work_time_s(update, scenario.cluster->node().device) / kMany;
 }
 PlanBounds::~PlanBounds() = default;

@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const PlanChoice& p
   if (c.pipeline > 1) {
     set("strategy.schedule", quoted(kPipelineScheduleNames, c.schedule));
     number("strategy.virtual_stages", c.virtual_stages);
-    const bool profiled = std::holds_alternative<ProfiledModel>(model.shape);
+    const bool profiled = is_profiled(model);
     if (!profiled) set("strategy.stage_layers", fmt::format("[{}]", fmt::join(plan.stage_layers, ", ")));
   }
   if (g.pipeline_inside) {

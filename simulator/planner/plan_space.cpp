@@ -90,7 +90,7 @@ const Transformer* transformer_of(const Scenario& scenario) {
 }
 
 bool recomputable(const Scenario& scenario) {
-  return !std::holds_alternative<ProfiledModel>(scenario.model.shape);
+  return !is_profiled(scenario.model);
 }
 
 }  // namespace
@@ -215,7 +215,7 @@ std::vector<CoreChoice> pipelines(const Scenario& scenario, const CoreChoice& sp
   const int ranks = scenario.cluster->devices() / (split.tensor * split.context);
   const auto global_batch = static_cast<std::int64_t>(scenario.training.global_batch);
   const double tokens = tokens_per_sample(scenario.model, scenario.training.sequence_length);
-  const bool profiled = std::holds_alternative<ProfiledModel>(scenario.model.shape);
+  const bool profiled = is_profiled(scenario.model);
   for (const int pipeline : integers(limits, "strategy.pipeline", divisors(ranks, layers))) {
     if (pipeline < 1 || ranks % pipeline != 0 || pipeline > layers) continue;
     CoreChoice core = split;

@@ -1,6 +1,6 @@
-// Replaces clone() in the window's tests under the thread sanitizer. Qt starts programs like vfork(): until
-// it calls exec, the child shares this process's memory, and the sanitizer loses track of the locks that the
-// calling thread holds. This version gives the child its own memory, like fork().
+// Replaces clone() in the window's tests under the thread sanitizer. Qt starts programs as vfork() does:
+// until the child calls exec, it shares this process's memory, and the sanitizer loses track of the locks
+// that the calling thread holds. This clone() gives the child its own memory, as fork() does.
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/types.h>

@@ -15,8 +15,8 @@ struct Delivery {
   std::function<void()> done;  // can be empty
 };
 
-// Queues results for the window's thread, where it must be created. QFuture::then(context) cannot be used
-// instead: it asserts that the context still exists (Qt 6.4).
+// Queues results for the window's thread. Must be created on that thread. QFuture::then(context) cannot
+// replace it, because it asserts that the context still exists (Qt 6.4).
 //
 // Qt's internal locks already synchronize the threads, but its libraries are not instrumented, so the thread
 // sanitizer cannot see those locks. It can see this mutex.

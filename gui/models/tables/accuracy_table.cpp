@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -45,13 +44,6 @@ AccuracyPoint point_of(const Run& measured, const Run& predicted) {
         difference_sentence(judged.result(), predicted.judged->result(), "the measurement", "The prediction");
   }
   return point;
-}
-
-std::optional<double> number_in(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
 }
 
 // `text` returns the field in the named column, or an empty string if there is no such column.

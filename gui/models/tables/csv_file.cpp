@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "gui/models/trace/trace_file.hpp"
 #include "models/text/error.hpp"
@@ -98,6 +100,14 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
   }
   if (left_out > 0) file.problems.push_back(fmt::format("{} more lines are broken", left_out));
   return file;
+}
+
+std::optional<double> number_in(std::string_view field) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(number))
+    return std::nullopt;
+  return number;
 }
 
 CsvFile read_csv(const std::string& path, Progress* progress, double until) {

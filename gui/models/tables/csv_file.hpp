@@ -1,6 +1,7 @@
 // Reads CSV files (RFC 4180) and detects which of Rehearse's tables a file is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ struct CsvFile {
 CsvFile read_csv(const std::string& path, Progress* progress = nullptr, double until = 1);
 CsvFile parse_csv(std::string_view text, const std::string& name, Progress* progress = nullptr,
                   double until = 1);
+// Returns the finite number that is the whole text of a field; nullopt if it is no such number.
+std::optional<double> number_in(std::string_view field);
 
 // The output of `rehearse sweep --out` or of `rehearse validate --format csv`.
 enum class CsvKind { sweep, validation, unknown };

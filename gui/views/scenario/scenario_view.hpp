@@ -127,7 +127,7 @@ private:
     QString text, name;
   };
   QMap<int, Running> running_;  // by id of the run
-  // Why a run of a text was refused although the check, which knows less than the run, finds nothing wrong.
+  // The last text whose run was refused, and why. The check of that text may find nothing wrong.
   struct Refusal {
     QString text, folder, why;
     int line = 0, column = 0;

@@ -21,7 +21,6 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kNear = 14;  // pixels; the mouse picks a point within this distance
 constexpr double kBand = 0.1;
 constexpr std::size_t kMostGroups = 8;
 
@@ -215,7 +214,7 @@ bool AccuracyView::eventFilter(QObject* watched, QEvent* event) {
   const bool pressed = event->type() == QEvent::MouseButtonPress;
   if (event->type() == QEvent::MouseMove || pressed) {
     const auto* mouse = static_cast<QMouseEvent*>(event);
-    double distance = kNear;
+    double distance = kPickDistance;
     int nearest = -1;
     for (std::size_t i = 0; i < points_.size(); ++i) {
       const double away = QLineF(plot_->place_of(value_of(i)), mouse->position()).length();

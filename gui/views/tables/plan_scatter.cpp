@@ -22,7 +22,6 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kPickRadius = 14;  // pixels; the mouse picks a point within this distance
 constexpr std::size_t kManyPoints = 500;
 constexpr double kSmall = 5;  // diameter in pixels of a point in a group of more than kManyPoints
 
@@ -238,7 +237,7 @@ std::optional<QPoint> PlanScatter::place_of(std::size_t plan) const {
 
 std::optional<std::size_t> PlanScatter::plan_near(QPointF place) const {
   std::optional<std::size_t> nearest;
-  double distance = kPickRadius;
+  double distance = kPickDistance;
   for (std::size_t i = 0; i < file_->plans.size(); ++i) {
     const std::optional<QPointF> value = value_at(i);
     if (!value || !shown_[i]) continue;

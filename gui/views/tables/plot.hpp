@@ -12,6 +12,8 @@
 
 namespace rehearse::gui {
 
+inline constexpr double kPickDistance = 14;  // pixels; the mouse picks a point of a plot within this distance
+
 // An axis of a plot. Values are drawn at on_axis(value): a logarithmic axis is a linear axis of logarithms
 // whose marks are labelled with the values, so that it has round marks even if it spans less than a power of
 // ten.

@@ -28,7 +28,6 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kPickDistance = 14;  // pixels; the mouse picks a point within this distance
 // Up to this many distinct values of the horizontal axis get their own marks.
 constexpr std::size_t kFewMarks = 10;
 constexpr std::size_t kMostCurves = 24;

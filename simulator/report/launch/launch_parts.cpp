@@ -102,7 +102,7 @@ std::vector<std::string> common_refusals(const Scenario& scenario, const LaunchF
     reasons.push_back(fmt::format(
         "{} combines gradients by collectives of all ranks in each step, and has no gradients = \"{}\".",
         framework.title, strategy.gradients));
-  if (std::holds_alternative<ProfiledModel>(scenario.model.shape))
+  if (is_profiled(scenario.model))
     reasons.push_back("The scenario gives measured times of its model, and no shape.");
   return reasons;
 }

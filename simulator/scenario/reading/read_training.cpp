@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "models/transformer_limits.hpp"
 #include "simulator/scenario/reading/readers.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 
@@ -27,7 +28,7 @@ Precision read_precision(Section& section, const Model& model, const Device& dev
   auto precision = static_cast<Precision>(
       section.choice("precision", kPrecisionNames, static_cast<std::size_t>(fallback)));
   // Measured stage times need no peak.
-  if (has_peak(device, precision) || std::holds_alternative<ProfiledModel>(model.shape)) return precision;
+  if (has_peak(device, precision) || is_profiled(model)) return precision;
   std::string allowed;
   for (std::size_t i = 0; i < kPrecisionNames.size(); ++i) {
     if (!has_peak(device, static_cast<Precision>(i))) continue;
@@ -38,9 +39,8 @@ Precision read_precision(Section& section, const Model& model, const Device& dev
 }
 
 double read_sequence_length(Section& section, const Model& model) {
-  constexpr std::int64_t kMaxTokens = 100'000'000;
   const auto* transformer = std::get_if<Transformer>(&model.shape);
-  if (!transformer && section.has("sequence_length") && !std::holds_alternative<ProfiledModel>(model.shape)) {
+  if (!transformer && section.has("sequence_length") && !is_profiled(model)) {
     section.refuse("sequence_length", fmt::format("given, but {} is not trained on tokens", model.name),
                    "to leave it out");
   }
@@ -57,7 +57,8 @@ double read_predicted_tokens(Section& section, const Model& model, double sequen
   }
   const auto* transformer = std::get_if<Transformer>(&model.shape);
   if (!transformer || !transformer->masked_lm_head)
-    section.refuse("predicted_tokens", fmt::format("given, but {} is not a masked language model", model.name),
+    section.refuse("predicted_tokens",
+                   fmt::format("given, but {} is not a masked language model", model.name),
                    "to leave it out");
   return static_cast<double>(section.integer(
       "predicted_tokens", 1, static_cast<std::int64_t>(tokens_per_sample(model, sequence_length))));
@@ -94,7 +95,7 @@ Recompute read_recompute(Section& section, const Model& model) {
   auto recompute = static_cast<Recompute>(section.choice("recompute", kRecomputeNames, 0));
   if (recompute == Recompute::none) return recompute;
   std::string found = fmt::format("\"{}\"", kRecomputeNames[static_cast<std::size_t>(recompute)]);
-  if (std::holds_alternative<ProfiledModel>(model.shape)) {
+  if (is_profiled(model)) {
     section.refuse("recompute", found + ", but the model's times are measured", "\"none\"");
   }
   if (recompute == Recompute::selective && !std::holds_alternative<Transformer>(model.shape)) {

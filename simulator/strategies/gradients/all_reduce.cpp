@@ -150,8 +150,7 @@ public:
           fmt::format("\"fp16\" for gradients in {}",
                       kPrecisionNames[static_cast<std::size_t>(training.gradient_precision)]),
           "gradients that are wider (training.gradient_precision = \"fp32\"), or another compression");
-    if (compression_.kind == Compression::power_sgd &&
-        std::holds_alternative<ProfiledModel>(scenario.model.shape))
+    if (compression_.kind == Compression::power_sgd && is_profiled(scenario.model))
       strategy.refuse("compression", "\"powersgd\" with a profiled model",
                       "a model that gives the shapes of its matrices, or another compression");
   }

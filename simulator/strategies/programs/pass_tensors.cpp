@@ -117,7 +117,7 @@ private:
     all.chunks.push_back(std::move(tensors));
   }
 
-  bool is_profiled() const { return std::holds_alternative<ProfiledModel>(plan_.scenario.model.shape); }
+  bool is_profiled() const { return rehearse::is_profiled(plan_.scenario.model); }
 
   // Returns the bytes of the gradients of the outputs of a layer's products with weights, in the placement in
   // which they are read. A block of a convolutional network does not say what is between its kernels: the
@@ -228,7 +228,7 @@ double boundary_bytes(const StepPlan& plan, int layer) {
     const Value& output = its_layer.values[static_cast<std::size_t>(its_layer.output())];
     bytes = output.elements * output.element / walk.output_shards[static_cast<std::size_t>(layer)];
   }
-  if (std::holds_alternative<ProfiledModel>(plan.scenario.model.shape)) return bytes;
+  if (is_profiled(plan.scenario.model)) return bytes;
   return bytes * element_bytes(training.activation_precision) / element_bytes(training.precision);
 }
 
