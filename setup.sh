@@ -102,7 +102,7 @@ window() {
   build/bin/rehearse-gui "$trace"
 }
 
-if [ $# -eq 0 ]; then
+if [ $# -eq 0 ] || [[ $1 =~ ^(-h|--help|help)$ ]]; then
   usage
   exit 0
 fi

@@ -145,7 +145,7 @@ Verdict judged(const std::string& text, Generator& random) {
 }  // namespace
 
 TEST_CASE("random scenarios: sound figures, folded as unfolded, never slower for the better") {
-  const int wanted = input_count(200);
+  const int wanted = input_count(120);
   int results = 0, refused = 0;
   for (std::uint64_t seed = first_seed(); results < wanted && refused <= 2 * wanted + 10; ++seed) {
     Generator random(seed);

@@ -124,7 +124,7 @@ TEST_CASE("the files of plans simulate to what the answer says") {
   CHECK(run_shell("ls " + out + " | grep -c plan-.*toml").out == fmt::format("{}\n", answer["plans"].size()));
 }
 
-TEST_CASE("a scenario from standard input is planned as that of a file") {
+TEST_CASE("a scenario from standard input is planned as that of a file", "[release]") {
   const Scratch scratch;
   const std::string file = scratch.write("scenario.toml", kPlanned);
   const Outcome piped = run_rehearse(std::string("plan -") + kFewPlans + " --format csv", "", "<" + file);
@@ -132,7 +132,7 @@ TEST_CASE("a scenario from standard input is planned as that of a file") {
   CHECK(piped.out == run_rehearse("plan " + file + kFewPlans + " --format csv").out);
 }
 
-TEST_CASE("progress goes to standard error") {
+TEST_CASE("progress goes to standard error", "[release]") {
   const Scratch scratch;
   const std::string command = "plan " + scratch.write("scenario.toml", kPlanned) + kFewPlans;
   const Outcome told = run_rehearse(command + " --progress lines");
@@ -168,7 +168,7 @@ TEST_CASE("where no plan is possible, the answer names what is in its way") {
   CHECK(answer["binding"].size() == 1);
 }
 
-TEST_CASE("a plan that no scenario allows is told by the first refusal") {
+TEST_CASE("a plan that no scenario allows is told by the first refusal", "[release]") {
   const Scratch scratch;
   const std::string file = scratch.write("scenario.toml",
                                          "[model]\npreset = \"mlp\"\n[training]\nglobal_batch = "

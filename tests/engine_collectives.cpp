@@ -315,7 +315,7 @@ TEST_CASE("a late member holds up the others, at every fidelity") {
     }
 }
 
-TEST_CASE("the time that `auto` goes by is the engine's") {
+TEST_CASE("the time that `auto` goes by is the engine's", "[release]") {
   struct Case {
     ClusterParts parts;
     Algorithm algorithm;

@@ -86,7 +86,7 @@ Schedule one_message(double bytes) {
 
 }  // namespace
 
-TEST_CASE("a ring on a star takes 2 (n-1) messages of S / n, on TCP and on measured links") {
+TEST_CASE("a ring on a star takes 2 (n-1) messages of S / n, on TCP and on measured links", "[release]") {
   for (const Protocol& protocol : {tcp(38), tcp(14), measured()})
     for (const int n : {2, 4, 8, 16})
       for (const double bytes : {64.0, 4e4, 1e6, 1e8})

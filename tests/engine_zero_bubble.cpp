@@ -64,7 +64,7 @@ double bubble_ms(const Metrics& metrics, int microbatches, const Times& times) {
 
 }  // namespace
 
-TEST_CASE("split backward passes leave the bubbles of table 1") {
+TEST_CASE("split backward passes leave the bubbles of table 1", "[release]") {
   struct Case {
     const char* schedule;
     double (*bubble)(const Times&);  // ms for each stage but one

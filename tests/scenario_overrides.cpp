@@ -193,7 +193,7 @@ TEST_CASE("readers ask for the keys of a named model and cluster as the scenario
     CHECK(paths.count("cluster." + key) == 1);
 }
 
-TEST_CASE("a missing key is never blamed on another one") {
+TEST_CASE("a missing key is never blamed on another one", "[release]") {
   const auto check_tree = [](TomlValue& root, const std::string& from) {
     without_each_key(root, from, [&](const std::string& removed) {
       CAPTURE(removed);

@@ -1,9 +1,4 @@
 // Runs the tests of the window without a display, with the same appearance on all machines.
-#include <QtTest>
-
-#define CATCH_CONFIG_RUNNER
-#include "tests/catch.hpp"
-
 #include <QApplication>
 #include <QFont>
 #include <QLocale>
@@ -11,6 +6,7 @@
 #include <QTemporaryDir>
 
 #include "gui/views/window/appearance.hpp"
+#include "tests/catch_session.hpp"
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
@@ -25,5 +21,5 @@ int main(int argc, char** argv) {
   QLocale::setDefault(QLocale::c());
   QApplication::setStyle("Fusion");
   QApplication::setPalette(rehearse::gui::palette_of(rehearse::gui::Theme::light));
-  return Catch::Session().run(argc, argv);
+  return run_tests(argc, argv);
 }
