@@ -86,28 +86,12 @@ inline double run_time_s(const Run& run, const ClusterParts& parts, const Engine
 
 using OpRun = std::tuple<int, int, int, int, int, int>;  // job, role, rank, op, step, iteration
 
-inline std::map<OpRun, double> ends(const Trace& trace) {
-  std::map<OpRun, double> all;
-  const Spans& s = trace.spans;
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    const RankClass& c = trace.classes[s.rank_class[i]];
-    for (int rank : c.ranks) all[{c.job, c.role, rank, s.op[i], s.step[i], s.iteration[i]}] = s.end_s[i];
-  }
-  return all;
-}
+// Returns the end time of every op of every rank, in seconds.
+std::map<OpRun, double> ends(const Trace& trace);
 
-// Returns the largest relative difference between the end times of the same ops.
-inline double worst_difference(const Trace& one, const Trace& other) {
-  const std::map<OpRun, double> a = ends(one), b = ends(other);
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (const auto& [op, end] : b) {
-    const auto it = a.find(op);
-    REQUIRE(it != a.end());
-    worst = std::max(worst, std::abs(it->second - end) / std::max(end, 1e-12));
-  }
-  return worst;
-}
+// Returns the largest relative difference between the end times of the same ops. Requires that both have the
+// same ops.
+double worst_difference(const Trace& one, const Trace& other);
 
 // Checks that every op ends at the same time and that the network carries the same bytes, folded and
 // unfolded. If `coarser`, the folded run must have fewer classes.
