@@ -89,8 +89,8 @@ using OpRun = std::tuple<int, int, int, int, int, int>;  // job, role, rank, op,
 // Returns the end time of every op of every rank, in seconds.
 std::map<OpRun, double> ends(const Trace& trace);
 
-// Returns the largest relative difference between the end times of the same ops. Requires that both have the
-// same ops.
+// Returns the largest relative difference between the end times of the same op in two traces. The test fails
+// unless both traces have the same ops.
 double worst_difference(const Trace& one, const Trace& other);
 
 // Checks that every op ends at the same time and that the network carries the same bytes, folded and

@@ -64,7 +64,8 @@ const std::string kDgx = "[cluster]\npreset = \"dgx-a100\"\nnodes = 4\n";
 
 }  // namespace
 
-TEST_CASE("each key of each cluster preset may stand in the scenario, and its own value changes nothing", "[release]") {
+TEST_CASE("each key of each cluster preset may stand in the scenario, and its own value changes nothing",
+          "[release]") {
   int keys = 0;
   for (const std::string& name : cluster_names()) {
     const std::string text = "[cluster]\npreset = \"" + name + "\"\n";
@@ -78,8 +79,8 @@ TEST_CASE("each key of each cluster preset may stand in the scenario, and its ow
   CHECK(keys > 150);
 }
 
-TEST_CASE(
-    "each constant of each device preset may stand in the scenario, and its own value changes nothing", "[release]") {
+TEST_CASE("each constant of each device preset may stand in the scenario, and its own value changes nothing",
+          "[release]") {
   const std::string rest = "devices = 8\ninterconnect = \"nvswitch\"\nnvlink_gb_per_s = 1\n";
   for (const std::string& name : device_names()) {
     const std::string text = "[cluster.node]\n" + rest + "[cluster.node.device]\npreset = \"" + name + "\"\n";

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tests/stand_in/memory.hpp"
+#include "tests/stand_in/multiprocessors.hpp"
 #include "tests/stand_in/nccl_profiler.hpp"
 #include "tests/stand_in/numbers.hpp"
 #include "tests/stand_in/observed.hpp"
@@ -31,30 +32,8 @@ using namespace stand_in;
 
 namespace {
 
-constexpr int kMultiprocessors = 132, kDefaultBlocks = 16;
+constexpr int kDefaultBlocks = 16;
 
-// The multiprocessors of this process's GPU. Blocks that wait for peers occupy theirs until they end.
-class Multiprocessors {
-public:
-  bool take(int blocks, const std::atomic<bool>& stopped) {
-    return wait_until(
-        [&] {
-          const std::lock_guard lock(mutex_);
-          if (free_ < blocks) return false;
-          free_ -= blocks;
-          return true;
-        },
-        stopped);
-  }
-  void give(int blocks) {
-    const std::lock_guard lock(mutex_);
-    free_ += blocks;
-  }
-
-private:
-  std::mutex mutex_;
-  int free_ = kMultiprocessors;
-};
 Multiprocessors multiprocessors;
 
 std::size_t bytes_of(ncclDataType_t type) {
