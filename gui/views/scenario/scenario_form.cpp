@@ -100,6 +100,7 @@ void ScenarioForm::lay_out() {
   for (QLabel* title : std::exchange(titles_, {})) delete title;
   delete body_->layout();
   auto* grid = new QGridLayout(body_);
+  grid->setEnabled(false);
   grid->setContentsMargins(10, 2, 6, 8);
   grid->setHorizontalSpacing(6);
   grid->setVerticalSpacing(4);
@@ -129,6 +130,7 @@ void ScenarioForm::lay_out() {
     }
   }
   grid->setRowStretch(line, 1);
+  grid->setEnabled(true);
 }
 
 // ----- the draft
@@ -265,12 +267,14 @@ bool ScenarioForm::is_found(const FormRow& row) const {
 void ScenarioForm::filter() {
   const QString words = finder_->words();
   QSet<QString> groups;
+  body_->layout()->setEnabled(false);  // otherwise each change of visibility lays out the whole form
   for (const auto& row : rows_) {
     const bool found = is_found(*row);
     row->set_visible(found);
     if (found) groups << row->field().group;
   }
   for (QLabel* title : titles_) title->setVisible(groups.contains(title->text()));
+  body_->layout()->setEnabled(true);
   const QString servers =
       draft_ ? field_key(row("servers")->field(), known("strategy.gradients")) : QString();
   QStringList paths;
