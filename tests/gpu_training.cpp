@@ -302,12 +302,12 @@ TEST_CASE("strategies and seeds", "[.][forked]") {
     }
 }
 
-TEST_CASE("losses are the same whatever the GPU does late, seeds 1 and 2") {
-  check_seeds(1, 2);
+TEST_CASE("losses are the same whatever the GPU does late, seed 1") {
+  check_seeds(1, 1);
 }
 
-TEST_CASE("losses are the same whatever the GPU does late, seeds 3 to 8", "[.][seeds]") {
-  check_seeds(3, 8);
+TEST_CASE("losses are the same whatever the GPU does late, seeds 2 to 8", "[.][seeds]") {
+  check_seeds(2, 8);
 }
 
 #endif
