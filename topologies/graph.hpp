@@ -26,8 +26,8 @@ public:
 
 private:
   int vertex(const std::string& name);
-  std::vector<LinkId> tree(
-      int source) const;  // by vertex: the link by which it is entered; -1: none or not reached
+  // Returns for each vertex the link by which it is entered; -1: none or not reached.
+  std::vector<LinkId> tree(int source) const;
 
   struct Edge {
     int to = 0;

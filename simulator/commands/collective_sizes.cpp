@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 
 #include "models/text/error.hpp"
+#include "models/text/number_in.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/commands/collective_time.hpp"
 
@@ -33,12 +33,9 @@ std::optional<std::int64_t> number_of(std::string_view text) {
       text.remove_suffix(1);
     }
   }
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0)
-    return std::nullopt;
-  if (number > INT64_MAX >> shift) return std::nullopt;
-  return number << shift;
+  const auto number = number_in<std::int64_t>(text);
+  if (!number || *number < 0 || *number > INT64_MAX >> shift) return std::nullopt;
+  return *number << shift;
 }
 
 std::int64_t size_of(std::string_view text) {

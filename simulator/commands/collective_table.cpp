@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -13,6 +12,7 @@
 
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
+#include "models/text/number_in.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/commands/collective_time.hpp"
@@ -40,12 +40,11 @@ std::string checked_name(const std::string& found, const Names& names, std::stri
 
 double number_from(const std::string& text, double least, double most, std::string_view what,
                    const Place& place) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most))
+  const auto value = number_in<double>(text);
+  if (!value || !(*value >= least && *value <= most))
     throw InputError(
         place, fmt::format("{} is {}; allowed: a number from {} to {}", what, in_quotes(text), least, most));
-  return value;
+  return *value;
 }
 
 int whole_from(const std::string& text, std::string_view what, const Place& place) {

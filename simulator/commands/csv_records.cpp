@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
+#include "models/text/number_in.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/toml_value.hpp"
 
@@ -75,12 +75,10 @@ std::vector<CsvRecord> parse_csv(const std::string& text, const std::string& pat
 }
 
 double positive_number(const std::string& cell, std::string_view column, const Place& place) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  const bool whole = error == std::errc() && end == cell.data() + cell.size();
-  if (!whole || !(value > 0) || !std::isfinite(value))
+  const auto value = number_in<double>(cell);
+  if (!value || !(*value > 0) || !std::isfinite(*value))
     throw InputError(place, fmt::format("{} is {}; allowed: a number above 0", column, in_quotes(cell)));
-  return value;
+  return *value;
 }
 
 }  // namespace rehearse

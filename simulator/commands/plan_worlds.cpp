@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "models/text/document.hpp"
+#include "models/text/number_in.hpp"
 #include "models/text/toml_text.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/commands/collective_time.hpp"
@@ -31,11 +31,8 @@ std::vector<std::int64_t> numbers(const std::string& option, const std::string& 
                                  in_quotes(text)));
   };
   const auto number = [&](std::string_view part) {
-    std::int64_t value = 0;
-    const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return error == std::errc() && stop == part.data() + part.size() && value > 0 && value <= 1'000'000'000
-               ? value
-               : refuse();
+    const auto value = number_in<std::int64_t>(part);
+    return value && *value > 0 && *value <= 1'000'000'000 ? *value : refuse();
   };
   std::vector<std::int64_t> found;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -1,22 +1,19 @@
 #include "simulator/commands/ranks.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "models/text/number_in.hpp"
+
 namespace rehearse {
 namespace {
 
 std::optional<long> number_in_environment(const char* name) {
   const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  long number = 0;
-  const char* end = text + std::char_traits<char>::length(text);
-  const auto [stop, error] = std::from_chars(text, end, number);
-  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+  return text == nullptr ? std::nullopt : number_in<long>(text);
 }
 
 }  // namespace

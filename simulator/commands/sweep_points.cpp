@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 
+#include "models/text/number_in.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/text_hash.hpp"
 #include "models/text/toml_text.hpp"
@@ -48,34 +48,27 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // Parses FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR. Returns nullopt for any other text. A range
 // begins with a digit or a sign, so a path such as "../job" is not one.
 std::optional<std::vector<std::int64_t>> parse_range(std::string_view text, const Place& place) {
   const std::size_t dots = text.find("..");
-  if (dots == std::string_view::npos || !whole_number(text.substr(0, dots))) return std::nullopt;
+  if (dots == std::string_view::npos || !number_in<std::int64_t>(text.substr(0, dots))) return std::nullopt;
   const auto refuse = [&](const std::string& why) {
     throw InputError(place, fmt::format("the range {} {}; allowed: ranges of whole numbers such as 1..8, "
                                         "0..64+16 and 1..64*2",
                                         in_quotes(text), why));
   };
-  const std::int64_t first = *whole_number(text.substr(0, dots));
+  const std::int64_t first = *number_in<std::int64_t>(text.substr(0, dots));
   std::string_view rest = text.substr(dots + 2);
   const std::size_t sign = rest.find_first_of("+*");
   std::int64_t step = 1;
   if (sign != std::string_view::npos) {
-    const auto given = whole_number(rest.substr(sign + 1));
+    const auto given = number_in<std::int64_t>(rest.substr(sign + 1));
     if (!given) refuse("has a step that is not a whole number");
     step = *given;
   }
   const bool geometric = sign != std::string_view::npos && rest[sign] == '*';
-  const auto last = whole_number(rest.substr(0, sign));
+  const auto last = number_in<std::int64_t>(rest.substr(0, sign));
   if (!last) refuse("has an end that is not a whole number");
   if (*last < first) refuse("ends before it begins");
   if (geometric && (first < 1 || step < 2)) refuse("needs a start of at least 1 and a factor of at least 2");

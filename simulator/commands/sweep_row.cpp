@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 
+#include "models/text/number_in.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
 
@@ -74,14 +74,6 @@ std::vector<std::string> csv_fields(std::string_view line) {
     }
   }
   return quoted ? std::vector<std::string>{} : fields;
-}
-
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 PointStatus status_named(std::string_view name) {

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
 #include "models/text/data_folder.hpp"
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
+#include "models/text/number_in.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/toml_text.hpp"
 #include "simulator/commands/csv_records.hpp"
@@ -28,10 +28,7 @@ constexpr std::array<std::string_view, 9> kOwnColumns = {
 // As after --set, a cell that is not a TOML value by itself counts as a string.
 std::string toml_value(const std::string& cell) {
   const bool is_value = cell.find_first_of("[{\"'") == 0 || cell == "true" || cell == "false";
-  double number = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  const bool is_number = error == std::errc() && end == cell.data() + cell.size();
-  return is_value || is_number ? cell : toml_string(cell);
+  return is_value || number_in<double>(cell) ? cell : toml_string(cell);
 }
 
 constexpr const char* kFolder = "benchmarks/measurements";

@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "models/text/error.hpp"
+#include "models/text/number_in.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/orders/order.hpp"
 
@@ -41,13 +41,12 @@ const std::vector<std::string>* given(const SpaceLimits& limits, std::string_vie
 constexpr int kMost = 1'000'000;
 
 int limited_integer(std::string_view key, const std::string& text, int least, int most) {
-  int value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size() || value < least || value > most)
+  const auto value = number_in<int>(text);
+  if (!value || *value < least || *value > most)
     throw InputError(
         {fmt::format("--vary {}", key)},
         fmt::format("has the value \"{}\"; allowed: whole numbers from {} to {}", text, least, most));
-  return value;
+  return *value;
 }
 
 // Returns the given values, or the automatic ones if there are none.

@@ -54,9 +54,9 @@ AccuracyPoint recorded_point(const Text& text) {
   point.topology = text("topology");
   point.strategy = text("strategy");
   point.sentence = text("sentence");
-  point.ranks = static_cast<int>(std::clamp(number_in(text("ranks")).value_or(0), 0.0, 1e9));
-  point.least_s = number_in(text("least_s")).value_or(0);
-  point.most_s = number_in(text("most_s")).value_or(0);
+  point.ranks = static_cast<int>(std::clamp(finite_number_in(text("ranks")).value_or(0), 0.0, 1e9));
+  point.least_s = finite_number_in(text("least_s")).value_or(0);
+  point.most_s = finite_number_in(text("most_s")).value_or(0);
   return point;
 }
 
@@ -66,7 +66,7 @@ AccuracyPoint published_point(const Text& text) {
   point.run = text("id");
   point.table = text("table");
   point.topology = text("group");
-  point.ranks = static_cast<int>(std::clamp(number_in(text("devices")).value_or(0), 0.0, 1e9));
+  point.ranks = static_cast<int>(std::clamp(finite_number_in(text("devices")).value_or(0), 0.0, 1e9));
   point.sentence = text("source");
   if (const std::string note = text("note"); !note.empty()) point.sentence += "; " + note;
   return point;
@@ -112,7 +112,7 @@ AccuracyTable accuracy_of(const CsvFile& file) {
     bool good = true;
     for (const auto& [name, figure] : {std::pair("measured_step_s", &AccuracyPoint::measured_s),
                                        std::pair("predicted_step_s", &AccuracyPoint::predicted_s)}) {
-      const std::optional<double> number = number_in(text(name));
+      const std::optional<double> number = finite_number_in(text(name));
       if (number && *number > 0) {
         point.*figure = *number;
         continue;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "gui/models/trace/trace_file.hpp"
 #include "models/text/error.hpp"
+#include "models/text/number_in.hpp"
 #include "models/text/read_text.hpp"
 
 namespace rehearse::gui {
@@ -102,12 +102,9 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
   return file;
 }
 
-std::optional<double> number_in(std::string_view field) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
-  if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(number))
-    return std::nullopt;
-  return number;
+std::optional<double> finite_number_in(std::string_view field) {
+  const auto number = number_in<double>(field);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 CsvFile read_csv(const std::string& path, Progress* progress, double until) {

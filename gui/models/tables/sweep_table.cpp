@@ -53,7 +53,7 @@ std::optional<double> SweepTable::value(const SweepPoint& point, const std::stri
   if (it == varied.end()) return std::nullopt;
   const std::string& written = point.varied[static_cast<std::size_t>(it - varied.begin())];
   const std::vector<std::string>& known = words_of(axis);
-  if (known.empty()) return number_in(written);
+  if (known.empty()) return finite_number_in(written);
   const auto word = std::find(known.begin(), known.end(), written);
   return word == known.end() ? std::nullopt : std::optional(static_cast<double>(word - known.begin() + 1));
 }
@@ -68,7 +68,7 @@ void SweepTable::read_words() {
   words.clear();
   for (std::size_t k = 0; k < varied.size(); ++k) {
     const bool numeric = std::all_of(points.begin(), points.end(), [&](const SweepPoint& point) {
-      return number_in(point.varied[k]).has_value();
+      return finite_number_in(point.varied[k]).has_value();
     });
     if (numeric) continue;
     std::set<std::string> known;
@@ -139,7 +139,7 @@ SweepTable sweep_of(const CsvFile& file) {
       std::string wrong;
       for (std::size_t i = 0; i < figures.size() && wrong.empty(); ++i) {
         const std::string said = text(figures[i].first);
-        const std::optional<double> number = number_in(said);
+        const std::optional<double> number = finite_number_in(said);
         const bool needed = i < 3;  // required for any curve
         if (number && (*number > 0 || !needed))
           point.*figures[i].second = *number;
@@ -160,7 +160,7 @@ SweepTable sweep_of(const CsvFile& file) {
   }
   std::vector<std::pair<double, std::size_t>> by_number;
   for (std::size_t i = 0; i < table.points.size(); ++i)
-    by_number.emplace_back(number_in(table.points[i].number).value_or(HUGE_VAL), i);
+    by_number.emplace_back(finite_number_in(table.points[i].number).value_or(HUGE_VAL), i);
   std::sort(by_number.begin(), by_number.end());
   std::vector<SweepPoint> points;
   for (const auto& [number, i] : by_number) points.push_back(std::move(table.points[i]));
@@ -290,10 +290,10 @@ TableData rows_of(const SweepTable& table) {
     const auto figure = [&](double value, int digits = 4) {
       row.push_back(point.ok() ? number_cell(value, digits) : Cell{});
     };
-    const std::optional<double> number = number_in(point.number);
+    const std::optional<double> number = finite_number_in(point.number);
     row.push_back({QString::fromStdString(point.number), number.value_or(0)});
     for (std::size_t k = 0; k < table.varied.size(); ++k) {
-      const std::optional<double> value = number_in(point.varied[k]);
+      const std::optional<double> value = finite_number_in(point.varied[k]);
       Cell cell = text_cell(QString::fromStdString(point.varied[k]));
       if (value && data.columns[k + 1].numbers) cell.number = *value;
       row.push_back(cell);

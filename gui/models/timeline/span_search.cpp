@@ -3,20 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
-
 #include "gui/models/timeline/track_layout.hpp"
+#include "models/text/number_in.hpp"
 
 namespace rehearse::gui {
 
 namespace {
 
 bool parse_number(std::string_view text, std::vector<std::int32_t>& into) {
-  std::int32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  into.push_back(number);
-  return true;
+  const auto number = number_in<std::int32_t>(text);
+  if (number) into.push_back(*number);
+  return number.has_value();
 }
 
 template <typename T, std::size_t N>

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
+
+#include "models/text/number_in.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -14,10 +15,7 @@ constexpr std::string_view kMark = "ProfilerStep#";
 
 std::optional<int> step_marked(std::string_view name) {
   if (!name.starts_with(kMark)) return std::nullopt;
-  int number = 0;
-  const auto [end, error] = std::from_chars(name.data() + kMark.size(), name.data() + name.size(), number);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return number;
+  return number_in<int>(name.substr(kMark.size()));
 }
 
 // Returns "rank 5" for "rank 5, GPU 0" and "rank 5: host"; empty if the name contains no rank.

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "models/text/number_in.hpp"
+
 namespace rehearse::gui {
 namespace {
 
@@ -270,18 +272,12 @@ std::string text_of(Token token) {
 }
 
 std::optional<double> number_of(Token token) {
-  const std::string_view text = bare(token);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = number_in<double>(bare(token));
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<std::int64_t> integer_of(Token token) {
-  const std::string_view text = bare(token);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
+  if (const auto value = number_in<std::int64_t>(bare(token))) return value;
   const auto number = number_of(token);  // e.g. 5.0
   if (number && std::abs(*number) < 9e15 && *number == std::floor(*number))
     return static_cast<std::int64_t>(*number);

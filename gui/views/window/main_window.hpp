@@ -102,8 +102,8 @@ private:
   bool open_scenario(const QString& path);
   void show_results(const QString& path, const std::shared_ptr<ResultFile>& results);
   void run_plans(const std::vector<PlanScenario>& scenarios);
-  void change_plan(
-      const PlanScenario& scenario);  // as a draft without a file, because a plan's file may be temporary
+  // Opens the plan as a draft without a file, because a plan's file may be temporary.
+  void change_plan(const PlanScenario& scenario);
   // Returns null after reporting why the file cannot be read.
   std::unique_ptr<ScenarioDraft> read_scenario(const QString& path);
   void choose_files();
