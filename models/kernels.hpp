@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "models/layer_writer.hpp"
@@ -59,12 +60,12 @@ inline Kernel column_sums(const RowArrays& of) {
 // A kernel of batch norm; its rows are the planes of `channels` channels.
 inline Kernel batch_norm(MemoryForm form, double channels, const RowArrays& of) {
   Kernel kernel = over_rows(form, 2, form == MemoryForm::batch_norm_sums ? 0 : 1, of);
-  kernel.channels = static_cast<int>(channels + 0.5);
+  kernel.channels = static_cast<int>(std::lround(channels));
   return kernel;
 }
 inline Kernel channel_sums(double channels, const RowArrays& of) {
   Kernel kernel = over_rows(MemoryForm::channel_sums, 1, 0, of);
-  kernel.channels = static_cast<int>(channels + 0.5);
+  kernel.channels = static_cast<int>(std::lround(channels));
   return kernel;
 }
 

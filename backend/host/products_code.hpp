@@ -28,6 +28,7 @@ void multiply_with(const HostProduct& p, const Left& a, const Right& b) {
   }
 }
 
+// Each instruction set has its own copy. NOLINTNEXTLINE(misc-definitions-in-headers)
 void multiply_all(const HostProduct& p) {
   const Operand a(p.a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k);
   const Operand b(p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n);

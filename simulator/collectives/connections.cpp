@@ -76,18 +76,18 @@ std::vector<Connection> pairs_from(int member, int members) {
   return connections;
 }
 
-std::vector<Connection> connections_of(Course course, const CollectivePlan& given) {
-  const CollectivePlan plan = in_messages(given);
+std::vector<Connection> connections_of(Course course, const CollectivePlan& plan) {
+  const CollectivePlan messages = in_messages(plan);
   std::vector<Connection> connections;
   if (course == Course::pairs) {
-    for (int member = 0; member < plan.members; ++member) {
-      const std::vector<Connection> own = pairs_from(member, plan.members);
+    for (int member = 0; member < messages.members; ++member) {
+      const std::vector<Connection> own = pairs_from(member, messages.members);
       connections.insert(connections.end(), own.begin(), own.end());
     }
     return connections;
   }
-  for (std::size_t l = 0; l < plan.lanes.size(); ++l) {
-    const Lane& lane = plan.lanes[l];
+  for (std::size_t l = 0; l < messages.lanes.size(); ++l) {
+    const Lane& lane = messages.lanes[l];
     const int number = static_cast<int>(l);
     if (course == Course::ring) {
       add_stages(lane, number, connections);
@@ -101,14 +101,14 @@ std::vector<Connection> connections_of(Course course, const CollectivePlan& give
   return connections;
 }
 
-std::vector<double> connection_shares(CollectiveKind kind, const CollectivePlan& given) {
-  const CollectivePlan plan = in_messages(given);
-  const std::vector<Connection> connections = connections_of(course_of(kind), plan);
+std::vector<double> connection_shares(CollectiveKind kind, const CollectivePlan& plan) {
+  const CollectivePlan messages = in_messages(plan);
+  const std::vector<Connection> connections = connections_of(course_of(kind), messages);
   std::vector<double> shares(connections.size(), 1);
   if (kind == CollectiveKind::all_reduce) {
     std::map<std::tuple<int, int, int, int>, double> sums;  // by lane, tree, sender and receiver
-    for (std::size_t l = 0; l < plan.lanes.size(); ++l) {
-      const Lane& lane = plan.lanes[l];
+    for (std::size_t l = 0; l < messages.lanes.size(); ++l) {
+      const Lane& lane = messages.lanes[l];
       const std::vector<StageShare> of_stage = stage_shares(lane);
       for (std::size_t s = 0; s < lane.stages.size(); ++s)
         for (const PlanEdge& edge : stage_edges(lane.stages[s]))
@@ -119,9 +119,9 @@ std::vector<double> connection_shares(CollectiveKind kind, const CollectivePlan&
     return shares;
   }
   if (course_of(kind) == Course::pairs) return shares;
-  const double n = plan.members, scattered = course_of(kind) == Course::ring ? (n - 1) / n : 1;
+  const double n = messages.members, scattered = course_of(kind) == Course::ring ? (n - 1) / n : 1;
   for (std::size_t c = 0; c < connections.size(); ++c)
-    shares[c] = scattered * plan.lanes[connections[c].lane].share;
+    shares[c] = scattered * messages.lanes[connections[c].lane].share;
   return shares;
 }
 

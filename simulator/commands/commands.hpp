@@ -129,7 +129,7 @@ struct PlanArguments {
   Format format = Format::text;
 };
 // Searches for the best plans. Returns the exit status: 1 if no plan satisfies the constraints, otherwise 0.
-int run_plan(const PlanArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
+int run_plan(PlanArguments arguments, std::istream& in, std::ostream& out, std::ostream& err);
 
 struct LaunchArguments {
   std::string scenario;                // path; "-": standard input

@@ -47,14 +47,15 @@ std::string group_of(const Scenario& scenario) {
   std::string group;
   for (const auto& [key, value] : scenario.settings)
     if ((key.starts_with("cluster.") || key.starts_with("model.")) && key != "cluster.server_nodes")
-      group += key + " = " + value + "\n";
+      group += fmt::format("{} = {}\n", key, value);
   return group;
 }
 
 std::string settings_of(const Scenario& scenario) {
   std::string settings;
   for (const auto& [key, value] : scenario.settings)
-    if (!key.starts_with("run.") && !key.starts_with("simulation.")) settings += key + " = " + value + "\n";
+    if (!key.starts_with("run.") && !key.starts_with("simulation."))
+      settings += fmt::format("{} = {}\n", key, value);
   return settings;
 }
 
@@ -171,6 +172,7 @@ std::vector<std::string> recorded_runs(const std::string& input) {
 std::vector<JudgedRun> judge(const std::vector<std::string>& paths,
                              const std::vector<std::string>& overrides) {
   std::vector<JudgedRun> runs;
+  runs.reserve(paths.size());
   for (const std::string& path : paths) runs.push_back(judge(path, overrides));
   return runs;
 }
@@ -193,6 +195,7 @@ std::vector<Comparison> compared_runs(const std::vector<JudgedRun>& runs) {
 
 ErrorSummary summarize(const std::vector<JudgedRun>& runs) {
   std::vector<double> errors;
+  errors.reserve(runs.size());
   for (const JudgedRun& run : runs) errors.push_back(run.error());
   return summarize(errors);
 }

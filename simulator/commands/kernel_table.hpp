@@ -26,8 +26,8 @@ bool is_kernel_table(const std::string& text);
 KernelTable parse_kernel_table(const std::string& text, const std::string& path);
 
 // Returns the predicted seconds of each row's kernel. Throws InputError for unknown devices.
-std::vector<double> predicted_times_s(const KernelTable& table);
+std::vector<double> predicted_times_s(const KernelTable& kernels);
 // Returns the intervals of the predictions (kernel_uncertainty.hpp).
-std::vector<Uncertainty> kernel_uncertainties(const KernelTable& table);
+std::vector<Uncertainty> kernel_uncertainties(const KernelTable& kernels);
 
 }  // namespace rehearse

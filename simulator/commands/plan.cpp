@@ -187,8 +187,7 @@ void write_files(const PlanArguments& arguments, const std::vector<SearchedWorld
 
 }  // namespace
 
-int run_plan(const PlanArguments& asked, std::istream& in, std::ostream& out, std::ostream& err) {
-  PlanArguments arguments = asked;
+int run_plan(PlanArguments arguments, std::istream& in, std::ostream& out, std::ostream& err) {
   const bool piped = arguments.scenario == "-";
   const FilesRead files_read;
   const std::string text =
@@ -205,7 +204,7 @@ int run_plan(const PlanArguments& asked, std::istream& in, std::ostream& out, st
     worlds.push_back(limited(std::move(world), limits));
   if (arguments.objective != PlanObjective::time)
     for (const SearchedWorld& world : worlds) refuse_unknown_rates(arguments.objective, world);
-  std::vector<std::string> files = files_read.paths();
+  const std::vector<std::string>& files = files_read.paths();
   if (!arguments.results.empty()) refuse_to_overwrite("--results", arguments.results, files);
   if (!arguments.out.empty() && ranks.rank == 0) make_folder(arguments, files);
   std::unique_ptr<SharedResults> results;

@@ -117,10 +117,12 @@ bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, i
     const int shorter_count = times * few, longer_count = times * more,
               least_count = 2 * shorter_count - longer_count;
     if (longer_count >= all) return false;
+    // `small` is moved only in the first round. NOLINTBEGIN(bugprone-use-after-move)
     const Prediction shorter = predict(with_microbatches(scenario, shorter_count), Where::child),
                      longer = times == 1
                                   ? predict(with_microbatches(scenario, more), std::move(small), Where::child)
                                   : predict(with_microbatches(scenario, longer_count), Where::child);
+    // NOLINTEND(bugprone-use-after-move)
     extend(figures, shorter.metrics, longer.metrics, shorter_count, longer_count, all);
     figures.without_gradients_s =
         without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;

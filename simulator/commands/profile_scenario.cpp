@@ -129,15 +129,15 @@ std::vector<std::string> profile_notes(const StepProfile& profile, const Profile
   std::vector<std::string> notes = {
       "Times were taken under PyTorch's profiler, which slows down operators of a few microseconds."};
   if (!profile.has_shapes)
-    notes.push_back(
+    notes.emplace_back(
         "The trace has no sizes of parameters: ranks send no gradients. Profile with record_shapes=True.");
   if (profile.has_shapes && profile.micro_batch == 0 && choices.micro_batch == 0)
-    notes.push_back(
+    notes.emplace_back(
         "The trace does not give the batch size: all that a pass of the trace trained counts as one sample.");
-  notes.push_back(
+  notes.emplace_back(
       "The two parts of the backward pass are not distinguished: schedules that split it gain nothing.");
   if (profile.optimizer.empty())
-    notes.push_back("The trace has no optimizer.step(): the update is left out.");
+    notes.emplace_back("The trace has no optimizer.step(): the update is left out.");
   if (!is_known_optimizer(profile.optimizer))
     notes.push_back(fmt::format("{} counts as Adam in the memory estimate; its time is measured.",
                                 printable(profile.optimizer)));
