@@ -20,11 +20,11 @@ using namespace rehearse::adversary;
 
 namespace {
 
-constexpr double kRounding = 1e-9;
-constexpr int kSeconds = 60;  // processor time for all runs of a scenario
+constexpr double kEqual = 1e-9;
+constexpr int kScenarioSeconds = 60;  // processor time for all runs of a scenario
 
 bool equal(double a, double b) {
-  return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b));
+  return std::abs(a - b) <= kEqual * std::max(std::abs(a), std::abs(b));
 }
 
 Prediction predicted(const std::string& text, const std::vector<std::string>& overrides = {}) {
@@ -36,7 +36,7 @@ std::string differs_unfolded(const std::string& text, const Prediction& folded) 
   const Breakdown &a = folded.metrics.breakdown, &b = whole.metrics.breakdown;
   const double step_s = folded.metrics.step_time_s;
   // If two causes end at the same time, rounding decides which of them a sliver of time is attributed to.
-  const auto near = [&](double x, double y) { return std::abs(x - y) <= 100 * kRounding * step_s; };
+  const auto near = [&](double x, double y) { return std::abs(x - y) <= 100 * kEqual * step_s; };
   if (!equal(step_s, whole.metrics.step_time_s))
     return fmt::format("folded {} s, unfolded {} s", step_s, whole.metrics.step_time_s);
   if (!near(a.compute_s, b.compute_s) || !near(a.exposed_communication_s, b.exposed_communication_s) ||
@@ -150,7 +150,7 @@ TEST_CASE("random scenarios: sound figures, folded as unfolded, never slower for
   for (std::uint64_t seed = first_seed(); results < wanted && refused <= 2 * wanted + 10; ++seed) {
     Generator random(seed);
     const std::string text = random_scenario(random);
-    const Verdict verdict = in_child([&] { return judged(text, random); }, kSeconds);
+    const Verdict verdict = in_child([&] { return judged(text, random); }, kScenarioSeconds);
     if (verdict.kind == Verdict::Kind::refused) {  // skip it: the next scenario may fit
       ++refused;
       continue;

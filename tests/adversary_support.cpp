@@ -36,7 +36,7 @@ void send(int file, const Verdict& verdict) {
   std::string bytes(1, static_cast<char>(verdict.kind));
   bytes += verdict.message;
   for (std::size_t sent = 0; sent < bytes.size();) {
-    const ssize_t n = write(file, bytes.data() + sent, bytes.size() - sent);
+    const ssize_t n = ::write(file, bytes.data() + sent, bytes.size() - sent);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
     sent += static_cast<std::size_t>(n);
@@ -47,7 +47,7 @@ std::string receive(int file) {
   std::string bytes;
   char block[4096];
   while (true) {
-    const ssize_t n = read(file, block, sizeof block);
+    const ssize_t n = ::read(file, block, sizeof block);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return bytes;
     bytes.append(block, static_cast<std::size_t>(n));

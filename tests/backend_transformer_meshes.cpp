@@ -99,7 +99,7 @@ constexpr Case kCases[] = {
     {kMixtral, "context=2 data=2 expert=4 capacity_factor=2", true},
 };
 
-nlohmann::json train(const std::string& model, const std::string& settings) {
+nlohmann::json train_mesh(const std::string& model, const std::string& settings) {
   const Scratch scratch;
   std::string arguments = "run --format json --check-replicas " + scratch.write("gpt.toml", kModel);
   int ranks = 1;
@@ -133,11 +133,11 @@ TEST_CASE("a transformer on many ranks trains as on one") {
     CAPTURE(c.model, c.settings);
     std::vector<double>& expected = alone[c.model];
     if (expected.empty()) {
-      expected = train(c.model, "")["losses"].get<std::vector<double>>();
+      expected = train_mesh(c.model, "")["losses"].get<std::vector<double>>();
       REQUIRE(expected.size() == 8);
       CHECK(expected.back() < 0.95 * expected.front());  // it learns
     }
-    const nlohmann::json measured = train(c.model, c.settings);
+    const nlohmann::json measured = train_mesh(c.model, c.settings);
     const auto losses = measured["losses"].get<std::vector<double>>();
     REQUIRE(losses.size() == expected.size());
     double worst = 0;

@@ -29,14 +29,11 @@ std::string rounded(const std::string& text) {
   return out.append(text, end);
 }
 
-std::string shipped(const std::string& name) {
-  return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml";
-}
-
 }  // namespace
 
 TEST_CASE("compare gives the answers of the golden files") {
-  const std::string arguments = "compare " + shipped("bert-large-ring") + " " + shipped("bert-large-ps") +
+  const std::string arguments = "compare " + shipped_scenario("bert-large-ring") + " " +
+                                shipped_scenario("bert-large-ps") +
                                 " --variant 'strategy.overlap=false cluster.nic_gbps=50'"
                                 " --variant 'training.micro_batch=32 training.global_batch=1024'";
   for (const std::string format : {"text", "json", "csv"}) {
@@ -55,7 +52,7 @@ TEST_CASE("compare gives the answers of the golden files") {
 TEST_CASE("asynchronous servers are compared by the bytes of one step, not of all their rounds") {
   // Compares a ring all-reduce with a single server, whose NIC carries the gradients of all workers. Both use
   // links of the same bandwidth.
-  const Outcome run = run_rehearse("compare " + shipped("resnet50-ring") +
+  const Outcome run = run_rehearse("compare " + shipped_scenario("resnet50-ring") +
                                    " --set cluster.nic_gbps=2 --set cluster.nodes=2"
                                    " --set training.global_batch=512 --set simulation.protocol=ideal"
                                    " --variant 'strategy.gradients=parameter-server"
@@ -75,7 +72,7 @@ TEST_CASE("asynchronous servers are compared by the bytes of one step, not of al
 }
 
 TEST_CASE("the bytes of a step do not depend on whether servers wait", "[release]") {
-  const Outcome run = run_rehearse("compare " + shipped("resnet50-ps-async") +
+  const Outcome run = run_rehearse("compare " + shipped_scenario("resnet50-ps-async") +
                                    " --variant strategy.parameter_server.mode=sync --format json"
                                    " --set cluster.nodes=2 --set training.global_batch=512");
   CAPTURE(run.err);
@@ -86,8 +83,9 @@ TEST_CASE("the bytes of a step do not depend on whether servers wait", "[release
 }
 
 TEST_CASE("differences and ratios are to the base") {
-  const Outcome run = run_rehearse("compare " + shipped("resnet50-ring") + " " + shipped("resnet50-ps") +
-                                   " --format json --set cluster.nic_gbps=5");
+  const Outcome run =
+      run_rehearse("compare " + shipped_scenario("resnet50-ring") + " " + shipped_scenario("resnet50-ps") +
+                   " --format json --set cluster.nic_gbps=5");
   CAPTURE(run.err);
   REQUIRE(run.status == 0);
   const json all = json::parse(run.out);
@@ -109,7 +107,8 @@ TEST_CASE("differences and ratios are to the base") {
         json({{"key", "strategy.gradients"}, {"base", "all-reduce"}, {"this", "parameter-server"}}));
   // The results are the same JSON objects as simulate's.
   json alone = json::parse(
-      run_rehearse("simulate " + shipped("resnet50-ps") + " --format json --set cluster.nic_gbps=5").out);
+      run_rehearse("simulate " + shipped_scenario("resnet50-ps") + " --format json --set cluster.nic_gbps=5")
+          .out);
   json beside = all[1];
   beside.erase("comparison");
   CHECK(beside == alone);
@@ -133,7 +132,7 @@ TEST_CASE("steps of different numbers of samples are compared per sample") {
 TEST_CASE("the sentence names the cause of a difference") {
   const Scratch scratch;
   const std::string pipeline = scratch.write("pipe.toml", kMeasuredStages);
-  const std::string ring = shipped("bert-large-ring");
+  const std::string ring = shipped_scenario("bert-large-ring");
   struct Case {
     std::string base, variant;
     std::vector<std::string> told;
@@ -193,7 +192,7 @@ TEST_CASE("what cannot be compared is told, and the others are compared") {
     std::size_t of;
   };
   // More messages than the simulator accepts: the run fails, although the input is valid.
-  const std::string ring = shipped("bert-large-ring"),
+  const std::string ring = shipped_scenario("bert-large-ring"),
                     huge =
                         " --variant 'simulation.fidelity=chunk strategy.chunk_kb=1 simulation.fold=false "
                         "simulation.steps=100'";

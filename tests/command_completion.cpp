@@ -17,7 +17,7 @@ bool is_installed(const std::string& program) {
   return run_shell("command -v " + program + " >/dev/null").status == 0;
 }
 
-std::set<std::string> lines_of(const std::string& text) {
+std::set<std::string> set_of_lines(const std::string& text) {
   std::istringstream in(text);
   std::set<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.insert(line);
@@ -115,9 +115,9 @@ TEST_CASE("bash completes subcommands, options, their values, presets and files"
     const Outcome run = run_shell("bash --norc " + scratch.path("complete"));
     CHECK(run.err.empty());
     if (one.all.empty())
-      CHECK(lines_of(run.out).count(one.among) == 1);
+      CHECK(set_of_lines(run.out).count(one.among) == 1);
     else
-      CHECK(lines_of(run.out) == one.all);
+      CHECK(set_of_lines(run.out) == one.all);
   }
 }
 

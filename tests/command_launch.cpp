@@ -5,19 +5,13 @@
 
 using namespace rehearse::test;
 
-namespace {
-
-std::string shipped(const std::string& name) {
-  return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml";
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("a launch script is one that bash can read") {
   const Scratch scratch;
   for (const char* name : {"gpt3-175b", "llama3-405b", "megatron-7.5b-interleaved"}) {
     const std::string script = scratch.path("job.sh");
-    const Outcome run = run_rehearse("launch " + shipped(name) + " --for megatron --out " + script);
+    const Outcome run = run_rehearse("launch " + shipped_scenario(name) + " --for megatron --out " + script);
     CAPTURE(name, run.err);
     CHECK(run.status == 0);
     CHECK(run.out.empty());
@@ -33,7 +27,9 @@ TEST_CASE("a launch script is one that bash can read") {
 TEST_CASE("the arguments of a launch script reach torchrun word by word") {
   const Scratch scratch;
   const std::string script = scratch.path("job.sh");
-  CHECK(run_rehearse("launch " + shipped("llama3-405b") + " --for megatron --out " + script).status == 0);
+  CHECK(
+      run_rehearse("launch " + shipped_scenario("llama3-405b") + " --for megatron --out " + script).status ==
+      0);
   const std::string torchrun = scratch.write("torchrun", "#!/bin/bash\nprintf '<%s>' \"$@\"\n");
   const Outcome run =
       run_shell("chmod +x " + torchrun + " && PATH=" + scratch.path("") +
@@ -48,7 +44,7 @@ TEST_CASE("the arguments of a launch script reach torchrun word by word") {
 
 TEST_CASE("a launch file never replaces what the scenario is read from") {
   const Scratch scratch;
-  const std::string text = read_file(shipped("gpt3-175b")), path = scratch.write("s.toml", text);
+  const std::string text = read_file(shipped_scenario("gpt3-175b")), path = scratch.write("s.toml", text);
   const Outcome run = run_rehearse("launch " + path + " --for megatron --out " + path);
   CHECK(run.status == 2);
   CHECK(run.err.find("--out") != std::string::npos);
@@ -58,9 +54,10 @@ TEST_CASE("a launch file never replaces what the scenario is read from") {
 TEST_CASE("a job that cannot be launched ends with status 1, and writes nothing") {
   const Scratch scratch;
   const std::string path = scratch.path("job.toml");
-  const Outcome run = run_rehearse("launch " + shipped("gpt3-175b") + " --for torchtitan --out " + path);
+  const Outcome run =
+      run_rehearse("launch " + shipped_scenario("gpt3-175b") + " --for torchtitan --out " + path);
   CHECK(run.status == 1);
   CHECK(run.err.find("torchtitan cannot run this job:") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(path));
-  CHECK(run_rehearse("launch " + shipped("gpt3-175b") + " --for horovod").status == 2);
+  CHECK(run_rehearse("launch " + shipped_scenario("gpt3-175b") + " --for horovod").status == 2);
 }

@@ -46,13 +46,6 @@ const json& effect_of(const json& told, const std::string& constant) {
   return *found;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 }  // namespace
 
 TEST_CASE("effects add up by squares, on each side for itself") {

@@ -32,13 +32,6 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 // Returns a value as in TOML, without quotes.
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/golden.hpp"
 
@@ -39,6 +41,18 @@ nic_gbps = 80
 kind = "switch"
 latency_us = 1
 )";
+
+// Returns the path of a shipped scenario.
+inline std::string shipped_scenario(const std::string& name) {
+  return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml";
+}
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
 
 // A temporary folder for one test.
 class Scratch {

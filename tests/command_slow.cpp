@@ -10,10 +10,6 @@ using nlohmann::json;
 
 namespace {
 
-std::string shipped(const std::string& name) {
-  return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml";
-}
-
 std::string one_line(const std::string& text) {
   std::istringstream words(text);
   std::string line, word;
@@ -29,10 +25,11 @@ json simulated(const std::string& arguments) {
 }
 
 const std::string kSpines =
-    shipped("resnet50-ring") +
+    shipped_scenario("resnet50-ring") +
     " --set cluster.kind=leaf-spine --set cluster.nodes_per_leaf=4 --set cluster.oversubscription=2"
     " --set cluster.nic_gbps=2";
-const std::string kServers = shipped("resnet50-ps-async") + " --set cluster.nodes=2 --set simulation.steps=1";
+const std::string kServers =
+    shipped_scenario("resnet50-ps-async") + " --set cluster.nodes=2 --set simulation.steps=1";
 
 }  // namespace
 
@@ -44,15 +41,16 @@ TEST_CASE("a slow part that holds the step up is the bottleneck", "[release]") {
   };
   const std::vector<Case> cases = {
       {kSpines, "{link=\"leaf0-spine0\",factor=0.1}", "link leaf0-spine0, slowed to 10 %", 0},
-      {shipped("resnet50-ring"), "{link=\"node2.nic0\",factor=0.1}", "link node2.nic0, slowed to 10 %", 0},
-      {shipped("bert-large-ring"), "{device=3,factor=0.5}", "node0.gpu3, slowed to 50 %", 0},
+      {shipped_scenario("resnet50-ring"), "{link=\"node2.nic0\",factor=0.1}",
+       "link node2.nic0, slowed to 10 %", 0},
+      {shipped_scenario("bert-large-ring"), "{device=3,factor=0.5}", "node0.gpu3, slowed to 50 %", 0},
       // The first costs nothing compared with the second.
-      {shipped("bert-large-ring"), "{device=1,factor=0.9},{device=3,factor=0.5}",
+      {shipped_scenario("bert-large-ring"), "{device=1,factor=0.9},{device=3,factor=0.5}",
        "node0.gpu3, slowed to 50 %", 1},
       // Removing only one of them saves nothing.
-      {shipped("bert-large-ring"), "{device=1,factor=0.5},{device=3,factor=0.5}",
+      {shipped_scenario("bert-large-ring"), "{device=1,factor=0.5},{device=3,factor=0.5}",
        "2 slowed parts, the slowest node0.gpu1 at 50 %", 0},
-      {shipped("bert-large-ring"), "{device=3,factor=0.8},{device=3,factor=0.5}",
+      {shipped_scenario("bert-large-ring"), "{device=3,factor=0.8},{device=3,factor=0.5}",
        "node0.gpu3, slowed to 40 %", 0},
       {kServers, "{device=0,factor=0.3}", "node0.gpu0, slowed to 30 %", 0},
   };
@@ -78,11 +76,12 @@ TEST_CASE("a slow part that costs little is not the bottleneck") {
        {std::string("{link=\"node2.nic0\",factor=0.99}"), std::string("{device=3,factor=2}"),
         std::string("{device=3,factor=0.99}")}) {
     CAPTURE(slow);
-    const std::string arguments = shipped("bert-large-ring") + " --set 'cluster.slow=[" + slow + "]'";
+    const std::string arguments =
+        shipped_scenario("bert-large-ring") + " --set 'cluster.slow=[" + slow + "]'";
     const Outcome text = run_rehearse("simulate " + arguments);
     CAPTURE(text.out, text.err);
     CHECK(text.status == 0);
     CHECK(text.out.find("full speed") == std::string::npos);
   }
-  CHECK_FALSE(simulated(shipped("bert-large-ring")).contains("slow_parts"));
+  CHECK_FALSE(simulated(shipped_scenario("bert-large-ring")).contains("slow_parts"));
 }

@@ -23,14 +23,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const std::string kScenario = std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/resnet50-ring.toml";
-
-Texts lines_of(const std::string& text) {
-  Texts lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
+const std::string kResnetRing =
+    std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/resnet50-ring.toml";
 
 // Returns the header and then the points by number, because workers finish in any order.
 Texts sorted_lines(const std::string& text) {
@@ -285,7 +279,7 @@ TEST_CASE("somebody else's file is refused and left alone") {
 
 TEST_CASE("every point's line holds what simulate says") {
   const Scratch scratch;
-  const std::string vary = kScenario + " --vary cluster.nodes=4,8 --vary training.micro_batch=32,64",
+  const std::string vary = kResnetRing + " --vary cluster.nodes=4,8 --vary training.micro_batch=32,64",
                     csv = scratch.path("a.csv"), lines = scratch.path("a.jsonl");
   const Outcome run = run_rehearse("sweep " + vary + " --out " + csv);
   CAPTURE(run.err);
@@ -306,7 +300,7 @@ TEST_CASE("every point's line holds what simulate says") {
     const json point = json::parse(line);
     CAPTURE(line);
     const json& varied = point["varied"];
-    const Outcome one = run_rehearse("simulate " + kScenario +
+    const Outcome one = run_rehearse("simulate " + kResnetRing +
                                      " --format json --set cluster.nodes=" + varied["cluster.nodes"].dump() +
                                      " --set training.micro_batch=" + varied["training.micro_batch"].dump());
     REQUIRE(one.status == 0);
@@ -364,8 +358,9 @@ TEST_CASE("every point's line holds what simulate says") {
 TEST_CASE("points that fail are rows, and the others go on") {
   const Scratch scratch;
   const std::string out = scratch.path("out.csv");
-  const Outcome run = run_rehearse(
-      "sweep " + kScenario + " --vary training.precision=fp32,bf16 --vary strategy.data=32,33 --out " + out);
+  const Outcome run =
+      run_rehearse("sweep " + kResnetRing +
+                   " --vary training.precision=fp32,bf16 --vary strategy.data=32,33 --out " + out);
   CAPTURE(run.err);
   CHECK(run.status == 1);
   CHECK(run.err.find("4 of 4 points: 4 computed now") == 0);
@@ -379,14 +374,15 @@ TEST_CASE("points that fail are rows, and the others go on") {
   CHECK(rows[2].find("2,fp32,33,,,,,,,,,,,,,,refused,") == 0);
   CHECK(rows[3].find("3,bf16,32,,,,,,,,,,,,,,refused,") == 0);
   CHECK(rows[3].find("which p100 does not support") != std::string::npos);
-  const Outcome again = run_rehearse(
-      "sweep " + kScenario + " --vary training.precision=fp32,bf16 --vary strategy.data=32,33 --out " + out);
+  const Outcome again =
+      run_rehearse("sweep " + kResnetRing +
+                   " --vary training.precision=fp32,bf16 --vary strategy.data=32,33 --out " + out);
   CHECK(again.status == 1);  // a failure stays a failure
   CHECK(again.err.find("0 computed now") != std::string::npos);
 }
 
 TEST_CASE("keys of a preset's file vary like the scenario's own") {
-  const Outcome run = run_rehearse("sweep " + kScenario +
+  const Outcome run = run_rehearse("sweep " + kResnetRing +
                                    " --vary model.convolutional.image_size=112,224"
                                    " --vary cluster.node.device=p100,v100"
                                    " --set 'model.convolutional.stage[0].channels=32' --format jsonl");
@@ -402,7 +398,7 @@ TEST_CASE("keys of a preset's file vary like the scenario's own") {
   }
   CHECK(step_times_s.size() == 4);  // no two points are equal
   const Outcome slower =
-      run_rehearse("simulate " + kScenario + " --format json --set cluster.node.nic_gbps=10");
+      run_rehearse("simulate " + kResnetRing + " --format json --set cluster.node.nic_gbps=10");
   REQUIRE(slower.status == 0);
   const json guessed = json::parse(slower.out)["rests_on"]["guessed"];
   CHECK(guessed.dump().find("changed by the scenario: nic_gbps") != std::string::npos);
@@ -432,19 +428,19 @@ TEST_CASE("what is wrong for every point is wrong input") {
     std::string arguments, told;
   };
   const std::string sweep = scratch.write(
-                        "s.toml", "scenario = \"" + kScenario + "\"\n[vary]\nstrategy.pipelin = [1, 2]\n"),
-                    empty = scratch.write("e.toml", "scenario = \"" + kScenario + "\"\n"),
+                        "s.toml", "scenario = \"" + kResnetRing + "\"\n[vary]\nstrategy.pipelin = [1, 2]\n"),
+                    empty = scratch.write("e.toml", "scenario = \"" + kResnetRing + "\"\n"),
                     gone = scratch.write("g.toml", "scenario = \"gone.toml\"\n[vary]\na.b = [1]\n");
   for (const Case& c : std::vector<Case>{
-           {kScenario, kScenario + ": nothing varies; allowed: --vary key=a,b,c"},
+           {kResnetRing, kResnetRing + ": nothing varies; allowed: --vary key=a,b,c"},
            {empty, empty + ": nothing varies"},
-           {kScenario + " --vary trainin.micro_batch=1,2",
+           {kResnetRing + " --vary trainin.micro_batch=1,2",
             "--vary trainin.micro_batch=1,2: unknown section [trainin]; did you mean [training]?"},
-           {kScenario + " --vary training.micro_bach=1,2", "--vary training.micro_bach=1,2: unknown key"},
+           {kResnetRing + " --vary training.micro_bach=1,2", "--vary training.micro_bach=1,2: unknown key"},
            {sweep, sweep + ":3:10: unknown key \"pipelin\" in [strategy]; did you mean \"pipeline\"?"},
            {gone, scratch.path("gone.toml") + ": there is no such file"},
-           {kScenario + " --vary training.micro_batch=1 --merge", "there is nothing to merge into"},
-           {kScenario + " --vary training.micro_batch=1 --set x", "--set x: there is no \"=\""},
+           {kResnetRing + " --vary training.micro_batch=1 --merge", "there is nothing to merge into"},
+           {kResnetRing + " --vary training.micro_batch=1 --set x", "--set x: there is no \"=\""},
            {scratch.path("none.toml") + " --vary a.b=1",
             scratch.path("none.toml") + ": there is no such file"},
            {scratch.write("bad.toml", "= =") + " --vary a.b=1", scratch.path("bad.toml") + ":1:1: not TOML"},
@@ -458,10 +454,10 @@ TEST_CASE("what is wrong for every point is wrong input") {
     CHECK_FALSE(std::filesystem::exists(out));
   }
   const Outcome folder =
-      run_rehearse("sweep " + kScenario + " --vary training.micro_batch=1 --out " + scratch.path(""));
+      run_rehearse("sweep " + kResnetRing + " --vary training.micro_batch=1 --out " + scratch.path(""));
   CHECK(folder.status == 1);
   const Outcome full =
-      run_rehearse("sweep " + kScenario + " --vary training.micro_batch=32,64 --out /dev/full");
+      run_rehearse("sweep " + kResnetRing + " --vary training.micro_batch=32,64 --out /dev/full");
   CHECK(full.status == 1);
   CHECK(full.err.find("/dev/full: cannot be written: No space left on device") != std::string::npos);
 }
@@ -514,25 +510,25 @@ TEST_CASE("two sweeps at once on one file are refused") {
   REQUIRE(fcntl(file, F_SETLK, &whole) == 0);
   for (const std::string more : {"", " --force-new"}) {
     const Outcome run =
-        run_rehearse("sweep " + kScenario + " --vary training.micro_batch=64 --out " + out + more);
+        run_rehearse("sweep " + kResnetRing + " --vary training.micro_batch=64 --out " + out + more);
     CHECK(run.status == 2);
     CHECK(run.err == out + ": another sweep is writing this file (process " + std::to_string(getpid()) +
                          "); allowed: one at a time\n");
     CHECK(std::filesystem::file_size(out) == 0);  // reading it here would release the lock
   }
   close(file);
-  CHECK(run_rehearse("sweep " + kScenario + " --vary training.micro_batch=64 --out " + out).status == 0);
+  CHECK(run_rehearse("sweep " + kResnetRing + " --vary training.micro_batch=64 --out " + out).status == 0);
 }
 
 TEST_CASE("ranks share the points, and the next single run gathers them") {
   const Scratch scratch;
   const std::string out = scratch.path("out.csv"),
-                    command = "sweep " + kScenario +
+                    command = "sweep " + kResnetRing +
                               " --vary training.micro_batch=8,16,32,64 --vary "
                               "cluster.nodes=4,8 --out " +
                               out,
                     whole = scratch.path("whole.csv");
-  REQUIRE(run_rehearse("sweep " + kScenario +
+  REQUIRE(run_rehearse("sweep " + kResnetRing +
                        " --vary training.micro_batch=8,16,32,64 --vary cluster.nodes=4,8 --out " + whole)
               .status == 0);
   const Texts expected = sorted_lines(read_file(whole));

@@ -17,12 +17,13 @@ using namespace rehearse::test;
 namespace {
 
 const std::string kProgram = std::string(REHEARSE_BIN_DIR) + "/rehearse",
-                  kScenario = std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/resnet50-ring.toml";
+                  kKilledScenario =
+                      std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/resnet50-ring.toml";
 
 std::vector<std::string> arguments_of(const std::string& out) {
   return {kProgram,
           "sweep",
-          kScenario,
+          kKilledScenario,
           "--vary",
           "cluster.nic_gbps=1..30",
           "--vary",

@@ -55,10 +55,6 @@ std::string scenario(int stages, int nodes, int batch, double parameters, const 
          strategy;
 }
 
-std::string shipped(const std::string& name) {
-  return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml";
-}
-
 }  // namespace
 
 TEST_CASE("the path of 1F1B is m + p - 1 slots of computing") {
@@ -123,7 +119,7 @@ TEST_CASE("communication behind computation: the path changes as it gets faster"
   const Scratch scratch;
   const std::string ring =
       scratch.write("ring.toml", scenario(1, 4, 4, 50e6, "pipeline = 1\ndata = 4\noverlap = false\n"));
-  for (const std::string& of : {shipped("resnet50-ps"), shipped("bert-large-ring"), ring}) {
+  for (const std::string& of : {shipped_scenario("resnet50-ps"), shipped_scenario("bert-large-ring"), ring}) {
     CAPTURE(of);
     const json result = simulated(of);
     double sum = 0;

@@ -8,7 +8,7 @@ using namespace rehearse;
 
 namespace {
 
-constexpr double kMiB = 1048576;
+constexpr double kMebibyte = 1048576;
 
 double seconds(const TransferCost& cost, double bandwidth) {
   return cost.startup_s + cost.steps * cost.step_latency_s +
@@ -71,23 +71,23 @@ TEST_CASE("an all-reduce costs what NCCL predicts") {
   const Case cases[] = {
       // 6.6 + 14 x 0.6 + 1.75 MiB / 141 GB/s, and the same with twice the bytes: 28.0 and 41.0 us; nccl-tests
       // measured 27.4 and 42.2 us on a DGX H100.
-      {"DGX H100, 1 MiB", shape(8, 1, 360e9, 90), kMiB, "LL", 28.01},
-      {"DGX H100, 2 MiB", shape(8, 1, 360e9, 90), 2 * kMiB, "LL", 41.03},
+      {"DGX H100, 1 MiB", shape(8, 1, 360e9, 90), kMebibyte, "LL", 28.01},
+      {"DGX H100, 2 MiB", shape(8, 1, 360e9, 90), 2 * kMebibyte, "LL", 41.03},
       {"DGX H100, 8 B", shape(8, 1, 360e9, 90), 8, "LL", 15.0},
       // 14 + 14 x 1.9 + 1.75 x 8 MiB / (0.92 x 240 GB/s)
-      {"DGX A100, 8 MiB", shape(8, 1, 240e9, 80), 8 * kMiB, "LL128", 40.6 + 66.49},
+      {"DGX A100, 8 MiB", shape(8, 1, 240e9, 80), 8 * kMebibyte, "LL128", 40.6 + 66.49},
       // 8.4 + 14 x 3.4 + 1.75 x 256 MiB / 240 GB/s
-      {"DGX A100, 256 MiB", shape(8, 1, 240e9, 80), 256 * kMiB, "Simple", 56.0 + 1957.34},
+      {"DGX A100, 256 MiB", shape(8, 1, 240e9, 80), 256 * kMebibyte, "Simple", 56.0 + 1957.34},
       // P100 has no LL128: 56 + 1.75 x 8 MiB / 72 GB/s
-      {"P100, 8 MiB", shape(8, 1, 72e9, 60), 8 * kMiB, "Simple", 56.0 + 203.89},
+      {"P100, 8 MiB", shape(8, 1, 72e9, 60), 8 * kMebibyte, "Simple", 56.0 + 203.89},
       // Two nodes, 1 us from NIC to NIC: 6.6 + 28 x 1.0 + 2 x (2.7 + 1)
       {"2 x DGX A100, 8 B", shape(16, 2, 96e9, 80, 1e-6), 8, "LL", 42.0},
       // Eight NICs of 25 GB/s: 14 + 28 x 1.9 + 2 x (4 + 1) + 1.875 x 8 MiB / (8 x 20 GB/s)
-      {"2 x DGX A100, 8 MiB", shape(16, 2, 200e9, 80, 1e-6, 8), 8 * kMiB, "LL128", 77.2 + 98.30},
+      {"2 x DGX A100, 8 MiB", shape(16, 2, 200e9, 80, 1e-6, 8), 8 * kMebibyte, "LL128", 77.2 + 98.30},
       // 1.4 x (8.4 + 28 x 3.4 + 2 x (14 + 2 x 1)) + 1.875 GiB / (0.96 x 96 GB/s)
-      {"2 x DGX A100, 1 GiB", shape(16, 2, 96e9, 80, 1e-6), 1024 * kMiB, "Simple", 189.84 + 21845.33},
+      {"2 x DGX A100, 1 GiB", shape(16, 2, 96e9, 80, 1e-6), 1024 * kMebibyte, "Simple", 189.84 + 21845.33},
       // before Ampere the factor is 1.9 instead of 1.4
-      {"2 x DGX-1 V100, 1 GiB", shape(16, 2, 48e9, 70, 1e-6), 1024 * kMiB, "Simple", 257.64 + 43690.67},
+      {"2 x DGX-1 V100, 1 GiB", shape(16, 2, 48e9, 70, 1e-6), 1024 * kMebibyte, "Simple", 257.64 + 43690.67},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
@@ -102,7 +102,7 @@ TEST_CASE("large all-reduces of eight A100 reach the measured bus bandwidth") {
   for (double mib : {256.0, 512.0, 1024.0, 4096.0}) {
     CAPTURE(mib);
     const TransferShape s = shape(8, 1, 240e9, 80);
-    const TransferCost cost = ring_cost(CollectiveKind::all_reduce, mib * kMiB, s, Protocol::nccl);
+    const TransferCost cost = ring_cost(CollectiveKind::all_reduce, mib * kMebibyte, s, Protocol::nccl);
     CHECK(cost.bytes_per_edge / seconds(cost, s.ring_bandwidth) == Approx(238e9).epsilon(0.06));
   }
 }
@@ -145,7 +145,7 @@ TEST_CASE("what channels reach on NVLinks and NICs, and how they ramp up") {
   for (const Case& c : cases) {
     CAPTURE(c.what);
     const TransferCost cost =
-        ring_cost(c.all_reduce ? CollectiveKind::all_reduce : CollectiveKind::all_gather, c.mib * kMiB,
+        ring_cost(c.all_reduce ? CollectiveKind::all_reduce : CollectiveKind::all_gather, c.mib * kMebibyte,
                   c.shape, Protocol::nccl);
     CHECK(cost.protocol == c.protocol);
     CHECK(1e6 * (seconds(cost, c.shape.ring_bandwidth) + cost.ramp_s) ==
@@ -161,14 +161,14 @@ TEST_CASE("NVLS costs what was measured in one node, and the slower of nodes and
   // 1112.5 and 31,307 us on a DGX H100.
   for (const auto& [mib, microseconds] : {std::pair{16.0, 120.43}, {256.0, 1118.8}, {8192.0, 31192.0}}) {
     CAPTURE(mib);
-    const TransferCost cost = nvls_cost(mib * kMiB, node, Protocol::nccl);
+    const TransferCost cost = nvls_cost(mib * kMebibyte, node, Protocol::nccl);
     CHECK(cost.protocol == "Simple");
     CHECK(1e6 * (seconds(cost, 450e9) + cost.ramp_s) == Approx(microseconds).epsilon(2e-3));
   }
   // Twelve nodes: 25 + 2 x 3 x (20.9 + 0.5) us; the network, at 0.96 x 200 GB/s, takes longer than the nodes.
   TransferShape nodes = shape(96, 12, 200e9, 90, 0.5e-6, 8);
   nodes.nvlink_bandwidth = 450e9;
-  const TransferCost cost = nvls_cost(1024 * kMiB, nodes, Protocol::nccl);
+  const TransferCost cost = nvls_cost(1024 * kMebibyte, nodes, Protocol::nccl);
   CHECK(cost.ramp_s == 0);
   CHECK(1e6 * seconds(cost, 200e9) == Approx(25 + 6 * 21.4 + 5592.4).epsilon(1e-4));
   // Without NCCL: the links' bandwidth and the route's latency.
@@ -290,15 +290,16 @@ TEST_CASE("an all-reduce over trees costs what NCCL predicts") {
       // 6.8 + 2 x 7 x 0.6
       {"DGX A100, 8 B", shape(8, 1, 240e9, 80), 8, "LL", 15.2},
       // 14 + 14 x 1.25 + 2 x 8 MiB / (0.92 x 240 GB/s x 7/9 x 0.9)
-      {"DGX A100, 8 MiB", shape(8, 1, 240e9, 80), 8 * kMiB, "LL128", 31.5 + 108.55},
+      {"DGX A100, 8 MiB", shape(8, 1, 240e9, 80), 8 * kMebibyte, "LL128", 31.5 + 108.55},
       // 8.4 + 14 x 4.0 + 2 x 1 GiB / (0.92 x 240 GB/s)
-      {"DGX A100, 1 GiB", shape(8, 1, 240e9, 80), 1024 * kMiB, "Simple", 64.4 + 9725.9},
+      {"DGX A100, 1 GiB", shape(8, 1, 240e9, 80), 1024 * kMebibyte, "Simple", 64.4 + 9725.9},
       // Two nodes, 1 us from NIC to NIC: 6.8 + 2 x (7 x 0.6 + 5 + 1)
       {"2 x DGX A100, 8 B", shape(16, 2, 192e9, 80, 1e-6, 8), 8, "LL", 27.2},
       // Sixteen nodes, 1 GiB: 8.4 + 2 x (7 x 4 + 4 x (14 + 2)) + 2 GiB / (8 x 17.8 GB/s)
-      {"16 x DGX A100, 1 GiB", shape(128, 16, 192e9, 80, 1e-6, 8), 1024 * kMiB, "Simple", 192.4 + 15080.7},
+      {"16 x DGX A100, 1 GiB", shape(128, 16, 192e9, 80, 1e-6, 8), 1024 * kMebibyte, "Simple",
+       192.4 + 15080.7},
       // One GPU per node: 8.4 + 2 x 3 x (14 + 2) + 2 GiB / (min(0.92 x 25, 17.8) GB/s x 0.85)
-      {"8 x A100, 1 GiB", shape(8, 8, 25e9, 80, 1e-6, 1), 1024 * kMiB, "Simple", 104.4 + 141936},
+      {"8 x A100, 1 GiB", shape(8, 8, 25e9, 80, 1e-6, 1), 1024 * kMebibyte, "Simple", 104.4 + 141936},
       // 6.8 + 2 x 7 x 0.6 + 2 x 64 KiB / (0.92 x 360 GB/s / 3.8 x 0.6)
       {"DGX H100, 64 KiB", shape(8, 1, 360e9, 90), 65536, "LL", 15.2 + 2.506},
   };

@@ -19,7 +19,6 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kTolerance = 1e-3;
 constexpr double kCompute = 0.030;  // per round, in the scenarios below
 
 struct Outcome {

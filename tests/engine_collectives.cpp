@@ -13,13 +13,8 @@ using namespace rehearse::testing;
 namespace {
 
 constexpr double kB = 1e9, kRoute = 2e-6;  // of star_of(): bandwidth of a link, latency of a route
-constexpr double kTolerance = 1e-3;
 constexpr Fidelity kCoupled[] = {Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
-constexpr Fidelity kAll[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
 
-const char* name(Fidelity f) {
-  return kFidelityNames[static_cast<std::size_t>(f)].data();
-}
 const char* name(Algorithm a) {
   return kAlgorithmNames[static_cast<std::size_t>(a)].data();
 }
@@ -93,7 +88,7 @@ TEST_CASE("double tree in messages: with more pieces it comes down to the couple
 TEST_CASE("halving and doubling on a star: 2 log2 p latency + 2 (p-1)/p S / B, and the rest's two messages") {
   for (int n : {2, 3, 4, 5, 7, 8, 12, 16, 33})
     for (double bytes : {64.0, 1e4, 1e8})
-      for (Fidelity fidelity : kAll) {
+      for (Fidelity fidelity : kAllFidelities) {
         CAPTURE(n, bytes, name(fidelity));
         int power = 1;
         while (2 * power <= n) power *= 2;
@@ -107,14 +102,14 @@ TEST_CASE("halving and doubling on a star: 2 log2 p latency + 2 (p-1)/p S / B, a
 TEST_CASE("hierarchical: ring inside the nodes, ring over the nodes with an eighth, ring inside") {
   for (int nodes : {1, 2, 3, 8})
     for (double bytes : {64.0, 1e5, 1e8})
-      for (Fidelity fidelity : kAll) {
+      for (Fidelity fidelity : kAllFidelities) {
         CAPTURE(nodes, bytes, name(fidelity));
         // A NIC carries two of the eight rings between nodes.
         const double theory = ring_s(8, bytes, 12e9, 0.5e-6) + ring_s(nodes, bytes / 8, kB / 2, kRoute);
         CHECK(time_s(Algorithm::hierarchical, dgx_like(nodes), bytes, fidelity) ==
               Approx(theory).epsilon(kTolerance));
       }
-  for (Fidelity fidelity : kAll)  // nodes of one device: only the ring between them
+  for (Fidelity fidelity : kAllFidelities)  // nodes of one device: only the ring between them
     CHECK(time_s(Algorithm::hierarchical, star_of(6), 1e6, fidelity) ==
           Approx(ring_s(6, 1e6, kB, kRoute)).epsilon(kTolerance));
 }
@@ -138,7 +133,7 @@ TEST_CASE("tree over nodes of eight devices: a chain inside, each channel's tree
 TEST_CASE("halving and doubling over nodes of eight devices: three steps inside, the others over the NICs") {
   for (int nodes : {2, 4, 8})
     for (double bytes : {64.0, 1e6, 1e8})
-      for (Fidelity fidelity : kAll) {
+      for (Fidelity fidelity : kAllFidelities) {
         CAPTURE(nodes, bytes, name(fidelity));
         double theory = 2 * 3 * 0.5e-6 + 2.0 * 7 / 8 * bytes / 12e9;
         theory += 2 * log2_up(nodes) * kRoute + 2.0 * (nodes - 1) / nodes * bytes / 8 / (kB / 2);
@@ -152,7 +147,7 @@ TEST_CASE("under leaves that are oversubscribed the far steps take what the upli
   // fourth, all four members send S/8 and S/16 through it.
   const double bytes = 1e8;
   for (double ratio : {1.0, 4.0})
-    for (Fidelity fidelity : kAll) {
+    for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(ratio, name(fidelity));
       const double theory = 2 * bytes / kB * (0.75 + ratio * (0.125 + 0.0625));
       ClusterParts parts = leaf_spine(16, 4, 1, ratio);
@@ -172,7 +167,7 @@ TEST_CASE("torus of equal dimensions: all links busy, (n-1)/n S / (D B) + 2 D (d
       {{8}, 8, 8, 1}, {{4, 4}, 16, 4, 2}, {{3, 3}, 9, 3, 2}, {{4, 4, 4}, 64, 4, 3}, {{3, 3, 3}, 27, 3, 3}};
   for (const Case& c : cases)
     for (double bytes : {600.0, 1e5, 1e8})
-      for (Fidelity fidelity : kAll) {
+      for (Fidelity fidelity : kAllFidelities) {
         if (fidelity == Fidelity::chunk && c.members > 27) continue;
         CAPTURE(c.members, c.count, bytes, name(fidelity));
         const double theory =
@@ -214,7 +209,7 @@ TEST_CASE("bytes on the wire: 2 (n-1) S altogether, and 2 (n-p) S more for the r
                              ideal(fidelity))
         .bytes_total;
   };
-  for (Fidelity fidelity : kAll) {
+  for (Fidelity fidelity : kAllFidelities) {
     CAPTURE(name(fidelity));
     for (Algorithm a :
          {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
@@ -295,7 +290,7 @@ TEST_CASE("folded and whole runs are equal, and 1,024 ranks are few flows") {
 
 TEST_CASE("a late member holds up the others, at every fidelity") {
   for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
-    for (Fidelity fidelity : kAll) {
+    for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(name(a), name(fidelity));
       Run run = one_all_reduce(a, first_endpoints(8), 1e6);
       Schedule s = *run.jobs[0].phases[0].schedule;
@@ -373,7 +368,7 @@ TEST_CASE("NCCL's costs come out alike in messages and as flows") {
 TEST_CASE("a link that dies fails the all-reduce, whatever its algorithm") {
   const auto cluster = make_cluster(star_of(8));
   for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
-    for (Fidelity fidelity : kAll) {
+    for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(name(a), name(fidelity));
       Run run = one_all_reduce(a, first_endpoints(8), 1e9);
       Event death;
@@ -390,7 +385,7 @@ TEST_CASE("a link that dies fails the all-reduce, whatever its algorithm") {
 TEST_CASE("NVLS: a member's NVLink carries the buffer once each way, a NIC as with trees") {
   for (const int nodes : {1, 2, 3, 4, 8})
     for (const double bytes : {64.0, 1e6, 1e8})
-      for (const Fidelity fidelity : kAll) {
+      for (const Fidelity fidelity : kAllFidelities) {
         CAPTURE(nodes, bytes, name(fidelity));
         ClusterParts parts = dgx_like(nodes);
         parts.node.device = device_preset("h100");
@@ -405,7 +400,7 @@ TEST_CASE("NVLS: a member's NVLink carries the buffer once each way, a NIC as wi
 TEST_CASE("CollNet: a NIC carries its share of the buffer once each way, a device's NVLink 2 (g-1)/g of it") {
   for (const int nodes : {2, 3, 8})
     for (const double bytes : {64.0, 1e6, 1e8})
-      for (const Fidelity fidelity : kAll) {
+      for (const Fidelity fidelity : kAllFidelities) {
         CAPTURE(nodes, bytes, name(fidelity));
         ClusterParts parts = dgx_like(nodes);
         parts.fabric.sharp = true;
@@ -433,7 +428,7 @@ TEST_CASE("CollNet: a leaf's uplink carries what the leaf has summed") {
   parts.fabric.nodes_per_leaf = 4;
   parts.fabric.spines = 1;
   parts.fabric.link_bandwidth = kB;
-  for (const Fidelity fidelity : kAll) {
+  for (const Fidelity fidelity : kAllFidelities) {
     CAPTURE(name(fidelity));
     CHECK(time_s(Algorithm::collnet_chain, parts, 1e8, fidelity) ==
           Approx(1e8 / kB + 2 * kRoute).epsilon(kTolerance));

@@ -14,9 +14,8 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kTolerance = 1e-3;
-constexpr double kForward = 0.010, kBackward = 0.020;  // per micro-batch, in the scenarios below
-constexpr double kNic = 1e9, kRoute = 20e-6;           // bytes/s; seconds from node to node
+constexpr double kForward = 0.010, kBackward = 0.020;    // per micro-batch, in the scenarios below
+constexpr double kNicBandwidth = 1e9, kLatency = 20e-6;  // bytes/s; seconds from node to node
 
 // Returns a scenario with one stage of 10 ms forward and 12 + 8 ms backward on each of n nodes.
 std::string profiled(int n, int microbatches, const std::string& strategy) {
@@ -29,13 +28,13 @@ std::string profiled(int n, int microbatches, const std::string& strategy) {
          "\"ideal\"\n[strategy]\n" +
          strategy;
 }
-constexpr double kBytes = 25e6 * 4;
+constexpr double kGradientBytes = 25e6 * 4;
 
 double ring_s(int n, double bytes) {
-  return 2 * (n - 1) * (bytes / (n * kNic) + kRoute);
+  return 2 * (n - 1) * (bytes / (n * kNicBandwidth) + kLatency);
 }
 
-struct Outcome {
+struct GradientRun {
   Scenario scenario;
   Plan plan;
   Trace trace;
@@ -51,8 +50,8 @@ struct Outcome {
   }
 };
 
-Outcome run_text(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  Outcome run;
+GradientRun run_gradients(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  GradientRun run;
   run.scenario = read_scenario_text(text, "test.toml", overrides);
   run.plan = write_schedule(run.scenario);
   check(*run.plan.schedule);
@@ -63,7 +62,7 @@ Outcome run_text(const std::string& text, const std::vector<std::string>& overri
 }
 
 // Returns the seconds of kernels that move these bytes on the device of `run`.
-double moves_s(const Outcome& run, double bytes, double launches = 1) {
+double moves_s(const GradientRun& run, double bytes, double launches = 1) {
   const Device& device = run.scenario.cluster->node().device;
   return bytes / (device.memory_bandwidth.value * device.memory_efficiency.value) +
          launches * device.kernel_overhead_s.value;
@@ -76,7 +75,7 @@ TEST_CASE("first device: scatter, broadcast, forward, gather, loss, scatter, bac
     for (const char* fidelity : {"flow", "auto", "chunk"}) {
       CAPTURE(n, fidelity);
       const double bandwidth = 10e9, hop_s = 5e-6;
-      const Outcome run = run_text(
+      const GradientRun run = run_gradients(
           "[model.multi_layer_perceptron]\nwidths = [2048, 2048, 2048, 1024]\n[training]\nmicro_batch = 16\n"
           "global_batch = " +
           std::to_string(3 * 16 * n) +
@@ -115,24 +114,26 @@ TEST_CASE("local SGD: a step is k steps alone and one all-reduce of the weights,
     for (const int k : {1, 2, 5, 16})
       for (const char* precision : {"fp32", "bf16"}) {
         CAPTURE(n, k, precision);
-        const Outcome run = run_text(
+        const GradientRun run = run_gradients(
             profiled(n, 2, "gradients = \"local-sgd\"\n[strategy.local_sgd]\nevery = " + std::to_string(k)),
             {std::string("training.precision=") + precision});
-        const double sync = n == 1 ? 0 : ring_s(n, kBytes);  // fp32 master weights
-        const double update = run.work_s(Pass::optimizer);   // of all steps, and one cast
+        const double sync = n == 1 ? 0 : ring_s(n, kGradientBytes);  // fp32 master weights
+        const double update = run.work_s(Pass::optimizer);           // of all steps, and one cast
         CHECK(run.metrics.step_time_s ==
               Approx(2 * (kForward + kBackward) + (update + sync) / k).epsilon(kTolerance));
         CHECK(run.metrics.breakdown.total_s() == Approx(run.metrics.step_time_s).epsilon(1e-9));
         CHECK(run.metrics.breakdown.exposed_communication_s == Approx(sync / k).epsilon(kTolerance));
         CHECK(run.metrics.samples_per_s == Approx(2 * n / run.metrics.step_time_s).epsilon(1e-12));
         CHECK(run.metrics.network_bytes_per_step ==
-              Approx(n == 1 ? 0 : 2 * (n - 1) * kBytes / k).epsilon(1e-9));
-        CHECK(run.metrics.busiest_utilization ==
-              Approx(n == 1 ? 0 : 2.0 * (n - 1) / n * kBytes / k / kNic / run.metrics.step_time_s)
-                  .epsilon(1e-6));
+              Approx(n == 1 ? 0 : 2 * (n - 1) * kGradientBytes / k).epsilon(1e-9));
+        CHECK(run.metrics.busiest_utilization == Approx(n == 1 ? 0
+                                                               : 2.0 * (n - 1) / n * kGradientBytes / k /
+                                                                     kNicBandwidth / run.metrics.step_time_s)
+                                                     .epsilon(1e-6));
         // Memory does not grow with the number of steps in a round.
-        const Outcome one = run_text(profiled(n, 2, "gradients = \"local-sgd\"\nlocal_sgd.every = 1\n"),
-                                     {std::string("training.precision=") + precision});
+        const GradientRun one =
+            run_gradients(profiled(n, 2, "gradients = \"local-sgd\"\nlocal_sgd.every = 1\n"),
+                          {std::string("training.precision=") + precision});
         CHECK(run.metrics.memory.total == one.metrics.memory.total);
       }
 }
@@ -146,13 +147,13 @@ TEST_CASE("Horovod's fusion: from per-layer sync to one all-reduce behind the ba
       "[cluster.fabric]\nkind = \"switch\"\nlatency_us = 10\n[simulation]\nprotocol = "
       "\"ideal\"\n[strategy]\n";
   const double layer = 1024 * 1025 * 4;
-  const Outcome ddp = run_text(text + "bucket_mb = 0.01\n");
-  const Outcome layers = run_text(text + "fusion_mb = 0\ncycle_ms = 0\n");
+  const GradientRun ddp = run_gradients(text + "bucket_mb = 0.01\n");
+  const GradientRun layers = run_gradients(text + "fusion_mb = 0\ncycle_ms = 0\n");
   CHECK(layers.metrics.step_time_s == Approx(ddp.metrics.step_time_s).epsilon(1e-9));
 
   const double forward = ddp.work_s(Pass::forward), backward = ddp.work_s(Pass::backward),
                update = ddp.work_s(Pass::optimizer);
-  const Outcome one = run_text(text + "cycle_ms = 500\n");
+  const GradientRun one = run_gradients(text + "cycle_ms = 500\n");
   REQUIRE(backward < 0.5);
   CHECK(
       one.metrics.step_time_s ==
@@ -161,7 +162,7 @@ TEST_CASE("Horovod's fusion: from per-layer sync to one all-reduce behind the ba
   CHECK(one.metrics.breakdown.exposed_s.at(Purpose::fusion_cycle) == Approx(0.5 - backward).epsilon(1e-9));
 
   // Three layers fit into the buffer: two buckets of three layers and one of two, one after another.
-  const Outcome three = run_text(text + "cycle_ms = 500\nfusion_mb = 13\n");
+  const GradientRun three = run_gradients(text + "cycle_ms = 500\nfusion_mb = 13\n");
   CHECK(three.metrics.step_time_s ==
         Approx(forward + 0.5 + 2 * 2 * moves_s(three, 2 * 3 * layer) + 2 * ring_s(4, 3 * layer) +
                2 * moves_s(three, 2 * 2 * layer) + ring_s(4, 2 * layer) + update)
@@ -174,9 +175,9 @@ TEST_CASE("compression: kernels and transfers by hand") {
   for (const int n : {2, 4}) {
     CAPTURE(n);
     const auto step = [&](const std::string& keys) {
-      return run_text(profiled(n, 1, "overlap = false\ncompression = " + keys));
+      return run_gradients(profiled(n, 1, "overlap = false\ncompression = " + keys));
     };
-    const auto check_step = [&](const Outcome& run, double sync) {
+    const auto check_step = [&](const GradientRun& run, double sync) {
       std::vector<double> optimizer;
       for (const Op& op : run.plan.schedule->programs[0].ops)
         if (op.pass == Pass::optimizer)
@@ -185,30 +186,31 @@ TEST_CASE("compression: kernels and transfers by hand") {
       REQUIRE(optimizer.size() == 1);
       CHECK(run.metrics.step_time_s == Approx(kForward + kBackward + sync + optimizer[0]).epsilon(1e-6));
     };
-    const Outcome none = step("\"none\"");
+    const GradientRun none = step("\"none\"");
     check_step(none, ring_s(n, all));
 
-    const Outcome fp16 = step("\"fp16\"");
+    const GradientRun fp16 = step("\"fp16\"");
     check_step(fp16, moves_s(fp16, 6 * gradients) + moves_s(fp16, 4 * gradients) + ring_s(n, all / 2) +
                          moves_s(fp16, 6 * gradients));
 
-    const Outcome top = step("\"top-k\"\ntop_k_density = 0.001\n");
+    const GradientRun top = step("\"top-k\"\ntop_k_density = 0.001\n");
     const double pairs = 25'000 * 8.0;  // 0.1 % of 25 million, with a value and an index each
-    check_step(top, moves_s(top, 3 * all) + moves_s(top, 2 * all) + moves_s(top, 4 * all, 4) +
-                        moves_s(top, all + pairs) + moves_s(top, pairs) +
-                        (n - 1) * (pairs / kNic + kRoute) +  // all-gather: n-1 steps with one share each
-                        moves_s(top, all) + moves_s(top, n * 25'000 * (8.0 + 8)));
+    check_step(
+        top, moves_s(top, 3 * all) + moves_s(top, 2 * all) + moves_s(top, 4 * all, 4) +
+                 moves_s(top, all + pairs) + moves_s(top, pairs) +
+                 (n - 1) * (pairs / kNicBandwidth + kLatency) +  // all-gather: n-1 steps with one share each
+                 moves_s(top, all) + moves_s(top, n * 25'000 * (8.0 + 8)));
 
-    const Outcome bit = step("\"one-bit\"");
+    const GradientRun bit = step("\"one-bit\"");
     const double signs = 25e6 / 8 / n, share = all / n;
-    check_step(bit, moves_s(bit, 3 * all) + moves_s(bit, all) + moves_s(bit, 2 * all) +
-                        moves_s(bit, all + n * signs) + 2 * (n - 1) * ((signs + 4) / kNic + kRoute) +
-                        moves_s(bit, n * signs + share) + moves_s(bit, 3 * share) + moves_s(bit, share) +
-                        moves_s(bit, 2 * share) + moves_s(bit, share + signs) +
-                        moves_s(bit, n * signs + all));
+    check_step(bit,
+               moves_s(bit, 3 * all) + moves_s(bit, all) + moves_s(bit, 2 * all) +
+                   moves_s(bit, all + n * signs) + 2 * (n - 1) * ((signs + 4) / kNicBandwidth + kLatency) +
+                   moves_s(bit, n * signs + share) + moves_s(bit, 3 * share) + moves_s(bit, share) +
+                   moves_s(bit, 2 * share) + moves_s(bit, share + signs) + moves_s(bit, n * signs + all));
   }
   // PowerSGD of rank 2 on one matrix of 4096 x 4096 and its 4096 biases.
-  const Outcome low = run_text(
+  const GradientRun low = run_gradients(
       "[model.multi_layer_perceptron]\nwidths = [4096, 4096]\n[training]\nglobal_batch = 64\nmicro_batch = "
       "16\n"
       "precision = \"fp32\"\n[cluster]\nnodes = 4\n[cluster.node]\ndevice = \"a100-80\"\ndevices = 1\n"

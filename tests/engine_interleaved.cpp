@@ -11,16 +11,17 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kForward = 0.012, kBackward = 0.024;  // per stage and micro-batch; a model chunk takes 1/v
+constexpr double kStageForward = 0.012,
+                 kStageBackward = 0.024;  // per stage and micro-batch; a model chunk takes 1/v
 
 // Returns a scenario with stages of equal length, one device per node, and a switch of 1 GB/s.
 Scenario profiled(int stages, int chunks, int microbatches, int data, const std::vector<std::string>& more) {
   const auto ms = [&](double seconds) { return std::to_string(1e3 * seconds / chunks); };
   std::vector<std::string> sets = {
       "model.profiled.stages=" + std::to_string(stages * chunks),
-      "model.profiled.forward_ms=" + ms(kForward),
-      "model.profiled.backward_input_ms=" + ms(kBackward / 2),
-      "model.profiled.backward_weight_ms=" + ms(kBackward / 2),
+      "model.profiled.forward_ms=" + ms(kStageForward),
+      "model.profiled.backward_input_ms=" + ms(kStageBackward / 2),
+      "model.profiled.backward_weight_ms=" + ms(kStageBackward / 2),
       "model.profiled.p2p_bytes=0",
       "training.global_batch=" + std::to_string(microbatches * data),
       "cluster.nodes=" + std::to_string(stages * data),
@@ -37,12 +38,12 @@ Scenario profiled(int stages, int chunks, int microbatches, int data, const std:
   return read_scenario_text("", "test.toml", sets);
 }
 
-struct Outcome {
+struct InterleavedRun {
   double end_s;
   Breakdown breakdown;
 };
 
-Outcome run(const Scenario& scenario) {
+InterleavedRun run(const Scenario& scenario) {
   Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const Run run = one_job(*plan.schedule, plan.endpoints);
@@ -59,9 +60,9 @@ TEST_CASE("interleaved 1F1B takes (m v + p - 1)(tF + tB) / v, its bubble is (p -
         for (const char* blocking : {"false", "true"}) {
           const double m = groups * p;
           CAPTURE(p, v, m, blocking);
-          const Outcome found =
+          const InterleavedRun found =
               run(profiled(p, v, groups * p, 1, {std::string("strategy.blocking_p2p=") + blocking}));
-          CHECK(found.end_s == Approx((m * v + p - 1) * (kForward + kBackward) / v).epsilon(1e-3));
+          CHECK(found.end_s == Approx((m * v + p - 1) * (kStageForward + kStageBackward) / v).epsilon(1e-3));
           CHECK(found.breakdown.pipeline_bubble_s / found.breakdown.compute_s ==
                 Approx((p - 1) / (m * v)).epsilon(1e-3));
         }
@@ -76,8 +77,8 @@ TEST_CASE("interleaved transfers that nothing hides") {
     for (const bool blocking : {false, true}) {
       CAPTURE(v, blocking);
       const std::string p2p = blocking ? "strategy.blocking_p2p=true" : "strategy.blocking_p2p=false";
-      const double free_s = (2 * v + 1) * (kForward + kBackward) / v;
-      const Outcome paid =
+      const double free_s = (2 * v + 1) * (kStageForward + kStageBackward) / v;
+      const InterleavedRun paid =
           run(profiled(2, v, 2, 1, {p2p, "model.profiled.p2p_bytes=" + std::to_string(bytes)}));
       CHECK(paid.end_s == Approx(free_s + (blocking ? 4 * v : 2 * (2 * v - 1)) * transfer_s).epsilon(1e-6));
     }

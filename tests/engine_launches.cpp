@@ -28,15 +28,15 @@ Scenario on_ranks(test::Degrees degrees, HostLaunches launches) {
   return s;
 }
 
-struct Simulated {
+struct LaunchRun {
   Plan plan;
   Trace trace;
   Breakdown parts;
   double step_s = 0;
 };
 
-Simulated simulate(const Scenario& s) {
-  Simulated run;
+LaunchRun run_launches(const Scenario& s) {
+  LaunchRun run;
   run.plan = write_schedule(s);
   run.trace = simulate_in_child(one_job(*run.plan.schedule, run.plan.endpoints), *s.cluster, s.engine);
   run.parts = break_down(run.trace, 0);
@@ -55,7 +55,7 @@ double kernels_of(const Plan& plan) {
 
 TEST_CASE("a process that issues kernels more slowly than they run sets the step") {
   const Scenario s = on_ranks({}, {1e-3, 0, 0, false});
-  const Simulated run = simulate(s);
+  const LaunchRun run = run_launches(s);
   CHECK(kernels_of(run.plan) > 100);
   CHECK(run.step_s == Approx(1e-3 * kernels_of(run.plan)).epsilon(1e-12));
 }
@@ -89,9 +89,9 @@ TEST_CASE("CUDA graphs issue what they hold, and experts' products go one by one
 }
 
 TEST_CASE("a process that runs ahead of its device costs what it does once a step") {
-  const double plain_s = simulate(on_ranks({}, {})).step_s;
-  CHECK(simulate(on_ranks({}, {1e-9, 0, 0, false})).step_s == Approx(plain_s).epsilon(1e-12));
-  CHECK(simulate(on_ranks({}, {1e-9, 0, 7e-3, false})).step_s == Approx(plain_s + 7e-3).epsilon(1e-12));
+  const double plain_s = run_launches(on_ranks({}, {})).step_s;
+  CHECK(run_launches(on_ranks({}, {1e-9, 0, 0, false})).step_s == Approx(plain_s).epsilon(1e-12));
+  CHECK(run_launches(on_ranks({}, {1e-9, 0, 7e-3, false})).step_s == Approx(plain_s + 7e-3).epsilon(1e-12));
 }
 
 // begin = max(end of the previous op, issue of the op's first kernel); end = max(begin + device time, issue
@@ -100,7 +100,7 @@ TEST_CASE("each op begins when its first kernel is issued and ends after its las
   for (const double kernel_s : {2e-6, 10e-6, 30e-6, 100e-6}) {
     CAPTURE(kernel_s);
     const Scenario s = on_ranks({}, {kernel_s, 0, 0, false});
-    const Simulated run = simulate(s);
+    const LaunchRun run = run_launches(s);
     double issued_s = 0, device_s = 0, waits_s = 0;
     std::size_t row = 0;
     for (const Op& op : run.plan.schedule->programs.front().ops) {
@@ -132,7 +132,7 @@ TEST_CASE("a process that counts the rows of experts does not run ahead of them"
       launches.waits_for_rows = waits;
       Scenario s = on_ranks({}, launches);
       s.model = test::axes_mixture(4);
-      const Simulated run = simulate(s);
+      const LaunchRun run = run_launches(s);
       double issued_s = 0, device_s = 0;
       for (const Op& op : run.plan.schedule->programs.front().ops) {
         if (op.kind != OpKind::compute) continue;
@@ -155,7 +155,7 @@ TEST_CASE("a process that counts the rows of experts does not run ahead of them"
     s.model = test::axes_mixture(4);
     s.strategy.expert = 4;
     s.cluster = make_cluster(star(4, 4e8));
-    return simulate(s).step_s;
+    return run_launches(s).step_s;
   };
   CHECK(exchanging_s(true) > 1.005 * exchanging_s(false));
 }
@@ -164,7 +164,7 @@ TEST_CASE("a process that waits for messages does not run ahead of them") {
   const auto step_s = [](bool waits) {
     Scenario s = on_ranks({1, 1, 1, 4}, {20e-6, 0, 0, waits});
     s.strategy.blocking_p2p = true;
-    return simulate(s).step_s;
+    return run_launches(s).step_s;
   };
   CHECK(step_s(true) > 1.02 * step_s(false));
 }
@@ -179,7 +179,7 @@ TEST_CASE("launches fold exactly") {
     std::map<std::pair<int, int>, double> ends;  // by rank and op
     for (const bool fold : {true, false}) {
       s.engine.fold = fold;
-      const Simulated run = simulate(s);
+      const LaunchRun run = run_launches(s);
       for (std::size_t row = 0; row < run.trace.spans.size(); ++row)
         for (const int rank : run.trace.classes[run.trace.spans.rank_class[row]].ranks) {
           const double end_s = run.trace.spans.end_s[row];

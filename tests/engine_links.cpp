@@ -11,13 +11,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kB = 1e9, kRoute = 2e-6;  // of star_of(): bandwidth of a link, latency of a route
-constexpr double kTolerance = 1e-3;
-constexpr Fidelity kAll[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
-
-const char* name(Fidelity f) {
-  return kFidelityNames[static_cast<std::size_t>(f)].data();
-}
+constexpr double kB = 1e9, kRouteLatency = 2e-6;  // of star_of(): bandwidth of a link, latency of a route
 
 SizeRange range_of(double from_bytes, double latency_s, double bandwidth, double efficiency) {
   SizeRange r;
@@ -50,8 +44,8 @@ Protocol tcp(double frame_overhead_bytes) {
 // Returns the seconds of one message of `bytes` on the star.
 double message_s(const Protocol& protocol, double bytes) {
   if (protocol.kind == Protocol::tcp)
-    return kRoute + bytes * (1500 + protocol.frame_overhead_bytes) / 1448 / kB;
-  return bytes < 1e4 ? kRoute + 20e-6 + bytes / 0.4e9 : kRoute + 60e-6 + bytes / (0.9 * kB);
+    return kRouteLatency + bytes * (1500 + protocol.frame_overhead_bytes) / 1448 / kB;
+  return bytes < 1e4 ? kRouteLatency + 20e-6 + bytes / 0.4e9 : kRouteLatency + 60e-6 + bytes / (0.9 * kB);
 }
 
 double time_s(const Schedule& schedule, const ClusterParts& parts, const Protocol& protocol,
@@ -90,7 +84,7 @@ TEST_CASE("a ring on a star takes 2 (n-1) messages of S / n, on TCP and on measu
   for (const Protocol& protocol : {tcp(38), tcp(14), measured()})
     for (const int n : {2, 4, 8, 16})
       for (const double bytes : {64.0, 4e4, 1e6, 1e8})
-        for (const Fidelity fidelity : kAll) {
+        for (const Fidelity fidelity : kAllFidelities) {
           CAPTURE(static_cast<int>(protocol.kind), n, bytes, name(fidelity));
           CHECK(time_s(collective(n, bytes, CollectiveKind::all_reduce), star_of(n), protocol, fidelity) ==
                 Approx(2 * (n - 1) * message_s(protocol, bytes / n)).epsilon(kTolerance));
@@ -103,7 +97,7 @@ TEST_CASE("halving and doubling takes its messages of S/2, S/4, ..., each as lon
   for (const Protocol& protocol : {tcp(38), measured()})
     for (const int n : {2, 4, 16})
       for (const double bytes : {64.0, 6e4, 1e6})
-        for (const Fidelity fidelity : kAll) {
+        for (const Fidelity fidelity : kAllFidelities) {
           CAPTURE(static_cast<int>(protocol.kind), n, bytes, name(fidelity));
           double theory = 0;
           for (double part = bytes / 2; part > bytes / n * 0.75; part /= 2)
@@ -121,10 +115,10 @@ TEST_CASE("a tree pays a message's latency on every edge of its way") {
     int n;
     double bytes, theory_s;
   };
-  const Case cases[] = {{2, 64, 32 / 0.4e9 + 2 * (kRoute + 20e-6)},
-                        {2, 8e5, 8e5 / (0.9 * kB) + 2 * (kRoute + 60e-6)},
-                        {4, 64, 3 * 64 / kB + 4 * (kRoute + 20e-6)},
-                        {4, 8e5, 3 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)}};
+  const Case cases[] = {{2, 64, 32 / 0.4e9 + 2 * (kRouteLatency + 20e-6)},
+                        {2, 8e5, 8e5 / (0.9 * kB) + 2 * (kRouteLatency + 60e-6)},
+                        {4, 64, 3 * 64 / kB + 4 * (kRouteLatency + 20e-6)},
+                        {4, 8e5, 3 * 8e5 / (0.9 * kB) + 4 * (kRouteLatency + 60e-6)}};
   for (const Case& c : cases)
     for (const Fidelity fidelity : {Fidelity::flow, Fidelity::analytic, Fidelity::automatic}) {
       CAPTURE(c.n, c.bytes, name(fidelity));
@@ -133,7 +127,8 @@ TEST_CASE("a tree pays a message's latency on every edge of its way") {
     }
   // Simulated message by message it takes the same time, level by level.
   CHECK(time_s(collective(4, 8e5, CollectiveKind::all_reduce, Algorithm::tree), star_of(4), measured(),
-               Fidelity::chunk) == Approx(3 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)).epsilon(kTolerance));
+               Fidelity::chunk) ==
+        Approx(3 * 8e5 / (0.9 * kB) + 4 * (kRouteLatency + 60e-6)).epsilon(kTolerance));
 }
 
 TEST_CASE("a tree in k pieces takes as long as its messages one by one") {
@@ -143,7 +138,7 @@ TEST_CASE("a tree in k pieces takes as long as its messages one by one") {
     for (const double pieces : {1, 2, 4, 16}) {
       CAPTURE(n, pieces);
       const double bytes = 2 * pieces * 524288, piece_s = 524288 / (tcp_efficiency(38) * kB);
-      const double theory = ((2 * levels - 1) * 2 + (pieces - 1) * 4) * piece_s + 2 * levels * kRoute;
+      const double theory = ((2 * levels - 1) * 2 + (pieces - 1) * 4) * piece_s + 2 * levels * kRouteLatency;
       const auto time = [bytes, ranks = n](Fidelity fidelity) {
         return time_s(collective(ranks, bytes, CollectiveKind::all_reduce, Algorithm::tree), star_of(ranks),
                       tcp(38), fidelity);
@@ -174,11 +169,11 @@ TEST_CASE("hierarchical: inside nodes what is measured there, between them what 
   // these.
   const double bytes = 8e6;
   for (const int nodes : {2, 4})
-    for (const Fidelity fidelity : kAll) {
+    for (const Fidelity fidelity : kAllFidelities) {
       CAPTURE(nodes, name(fidelity));
       const double inside_s = 7 * (bytes / 8 / (0.8 * 12e9) + 3e-6 + 2 * 0.5e-6);
       const double eighth = bytes / 8,
-                   between_s = 2 * (nodes - 1) * (eighth / nodes / (0.9 * kB / 2) + 60e-6 + kRoute);
+                   between_s = 2 * (nodes - 1) * (eighth / nodes / (0.9 * kB / 2) + 60e-6 + kRouteLatency);
       CHECK(time_s(collective(8 * nodes, bytes, CollectiveKind::all_reduce, Algorithm::hierarchical),
                    dgx_like(nodes), measured(), fidelity) == Approx(2 * inside_s + between_s).epsilon(0.01));
     }
@@ -187,7 +182,7 @@ TEST_CASE("hierarchical: inside nodes what is measured there, between them what 
 TEST_CASE("a message takes its latency and its bytes at the efficiency of its size") {
   for (const Protocol& protocol : {tcp(38), tcp(14), measured()})
     for (const double bytes : {64.0, 9999.0, 10000.0, 1e8})
-      for (const Fidelity fidelity : kAll) {
+      for (const Fidelity fidelity : kAllFidelities) {
         CAPTURE(static_cast<int>(protocol.kind), bytes, name(fidelity));
         CHECK(time_s(one_message(bytes), star_of(2), protocol, fidelity) ==
               Approx(message_s(protocol, bytes)).epsilon(1e-6));
@@ -197,9 +192,9 @@ TEST_CASE("a message takes its latency and its bytes at the efficiency of its si
 TEST_CASE("pieces of a step cost what messages of their size do") {
   // Pieces of 8 kB: 20 us and 0.4 GB/s. With 20 pieces per step, the others hide all latency; with 2, the
   // other hides part of it.
-  for (const Fidelity fidelity : kAll) {
+  for (const Fidelity fidelity : kAllFidelities) {
     CAPTURE(name(fidelity));
-    const double piece_s = 8e3 / 0.4e9, latency_s = 20e-6 + kRoute;
+    const double piece_s = 8e3 / 0.4e9, latency_s = 20e-6 + kRouteLatency;
     const double many_s =
         time_s(collective(4, 640e3, CollectiveKind::all_reduce), star_of(4), measured(), fidelity, 8e3);
     const double two_s =

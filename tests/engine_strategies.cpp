@@ -15,7 +15,6 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kTolerance = 1e-3;
 constexpr double kForward = 0.010, kBackward = 0.020;  // per stage and micro-batch, in the scenarios below
 constexpr double kNic = 1e9, kRoute = 20e-6;           // bytes/s; seconds from node to node
 
@@ -36,7 +35,7 @@ std::string profiled(int stages, int microbatches, int data, double parameters =
          number(latency_us) + "\n";
 }
 
-struct Outcome {
+struct StrategyRun {
   Scenario scenario;
   Plan plan;
   Trace trace;
@@ -66,7 +65,7 @@ Run run_of(const Scenario& scenario, const Plan& plan, int steps = 1) {
   return run;
 }
 
-Outcome run_text(const std::string& text, const std::vector<std::string>& overrides = {}) {
+StrategyRun run_text(const std::string& text, const std::vector<std::string>& overrides = {}) {
   const Scenario scenario = read_scenario_text(text, "test.toml", overrides);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
@@ -83,7 +82,7 @@ TEST_CASE("GPipe and 1F1B with equal stages: (m + p - 1) (tF + tB)") {
       for (int microbatches : {1, 4, 16, 64})
         for (const char* blocking : {"false", "true"}) {
           CAPTURE(schedule, stages, microbatches, blocking);
-          const Outcome run =
+          const StrategyRun run =
               run_text(profiled(stages, microbatches, 1) + "[strategy]\nschedule = \"" + schedule +
                        "\"\nblocking_p2p = " + blocking + "\n[simulation]\nprotocol = \"ideal\"\n");
           CHECK(run.trace.end_s ==
@@ -104,13 +103,13 @@ TEST_CASE("GPipe with unequal stages: every pass m times in the slowest stage, o
 TEST_CASE("a transfer between stages is paid where it cannot hide") {
   // Two stages, one micro-batch: nothing is hidden. 1 MB at 1 GB/s plus the route's latency, forward and
   // backward.
-  const Outcome one = run_text(profiled(2, 1, 1, 0, 10) + "[simulation]\nprotocol = \"ideal\"\n",
-                               {"model.profiled.p2p_bytes=1e6"});
+  const StrategyRun one = run_text(profiled(2, 1, 1, 0, 10) + "[simulation]\nprotocol = \"ideal\"\n",
+                                   {"model.profiled.p2p_bytes=1e6"});
   CHECK(one.trace.end_s ==
         Approx(2 * (kForward + kBackward) + 2 * (1e6 / kNic + kRoute)).epsilon(kTolerance));
   // GPipe with many micro-batches: transfers are shorter than passes, so all but the first and the last are
   // hidden.
-  const Outcome many = run_text(
+  const StrategyRun many = run_text(
       profiled(4, 16, 1, 0, 10) + "[strategy]\nschedule = \"gpipe\"\n[simulation]\nprotocol = \"ideal\"\n",
       {"model.profiled.p2p_bytes=1e6"});
   CHECK(many.trace.end_s ==
@@ -123,7 +122,7 @@ TEST_CASE("data parallelism without overlap: compute + 2 (n-1) (S / (n B) + late
       for (const char* fidelity : kFidelityTexts) {
         CAPTURE(n, precision, fidelity);
         const double parameters = 25e6, bytes = parameters * (precision[0] == 'f' ? 4 : 2);
-        const Outcome run =
+        const StrategyRun run =
             run_text(profiled(1, 1, n, parameters, 10) + "[strategy]\noverlap = false\n" +
                          "[simulation]\nprotocol = \"ideal\"\nfidelity = \"" + fidelity + "\"\n",
                      {std::string("training.precision=") + precision});
@@ -146,13 +145,13 @@ TEST_CASE("data parallelism: buckets behind the backward pass") {
       "[cluster.fabric]\nkind = \"switch\"\nlatency_us = 10\n[strategy]\nbucket_mb = 4\n"
       "[simulation]\nprotocol = \"ideal\"\n";
   const double bucket_s = 2 * 3 * (1024 * 1025 * 4 / (4 * kNic) + kRoute);
-  const Outcome after = run_text(text, {"strategy.overlap=false"});
+  const StrategyRun after = run_text(text, {"strategy.overlap=false"});
   const double forward = after.work_s("worker", Pass::forward),
                backward = after.work_s("worker", Pass::backward),
                update = after.work_s("worker", Pass::optimizer);
   CHECK(after.trace.end_s == Approx(forward + backward + 8 * bucket_s + update).epsilon(kTolerance));
 
-  const Outcome behind = run_text(text);
+  const StrategyRun behind = run_text(text);
   double first_layer = 0;  // backward pass of the last layer, whose bucket is sent first
   for (const Op& op : behind.plan.schedule->programs[0].ops)
     if (op.pass == Pass::backward && op.last_layer == 7)
@@ -161,7 +160,7 @@ TEST_CASE("data parallelism: buckets behind the backward pass") {
   CHECK(behind.trace.end_s == Approx(forward + first_layer + 8 * bucket_s + update).epsilon(kTolerance));
 
   // On a network a thousand times as fast, only the last bucket is exposed.
-  const Outcome hidden = run_text(text, {"cluster.node.nic_gbps=8000", "cluster.fabric.latency_us=0"});
+  const StrategyRun hidden = run_text(text, {"cluster.node.nic_gbps=8000", "cluster.fabric.latency_us=0"});
   CHECK(hidden.trace.end_s ==
         Approx(forward + backward + 2 * 3 * (1024 * 1025 * 4 / (4 * 1000 * kNic)) + update)
             .epsilon(kTolerance));
@@ -173,7 +172,7 @@ TEST_CASE("synchronous servers without overlap: compute, all gradients in, updat
       for (const char* fidelity : {"flow", "auto", "chunk"}) {
         CAPTURE(workers, servers, fidelity);
         const double parameters = 25e6, bytes = 2 * parameters;  // bf16
-        const Outcome run = run_text(
+        const StrategyRun run = run_text(
             profiled(1, 1, workers, parameters, 10) +
             "[strategy]\noverlap = false\ngradients = \"parameter-server\"\n[strategy.parameter_server]\n"
             "servers = " +
@@ -197,13 +196,13 @@ TEST_CASE("gradient accumulation: m micro-batches cost m passes and one sync") {
     CAPTURE(m);
     const std::string text =
         profiled(1, m, n, parameters, 10) + "[simulation]\nprotocol = \"ideal\"\n[strategy]\n";
-    const Outcome all_reduce = run_text(text + "overlap = false\n");
+    const StrategyRun all_reduce = run_text(text + "overlap = false\n");
     CHECK(all_reduce.trace.end_s ==
           Approx(m * (kForward + kBackward) + ring + all_reduce.work_s("worker", Pass::optimizer))
               .epsilon(kTolerance));
     // With one bucket, overlap changes nothing.
     CHECK(run_text(text).trace.end_s == Approx(all_reduce.trace.end_s).epsilon(1e-12));
-    const Outcome server = run_text(text + "overlap = false\ngradients = \"parameter-server\"\n");
+    const StrategyRun server = run_text(text + "overlap = false\ngradients = \"parameter-server\"\n");
     CHECK(server.trace.end_s ==
           Approx(m * (kForward + kBackward) + 2 * incast + server.work_s("server", Pass::optimizer))
               .epsilon(kTolerance));
@@ -231,7 +230,7 @@ TEST_CASE("as many micro-batches as are allowed are checked and simulated in sec
   // Checking all pairs of the 65,536 backward passes, which all add to the same gradients, would take
   // minutes.
   const int microbatches = kSanitized ? 4'096 : 65'536;
-  const Outcome run = run_text(profiled(1, microbatches, 1, 1e6));
+  const StrategyRun run = run_text(profiled(1, microbatches, 1, 1e6));
   CHECK(run.trace.end_s == Approx(microbatches * (kForward + kBackward)).epsilon(kTolerance));
 }
 

@@ -18,6 +18,13 @@
 namespace rehearse::testing {
 
 inline constexpr double kBandwidth = 1e9, kHopLatency = 1e-6;  // of a link; a route on the star has two links
+inline constexpr double kTolerance = 1e-3;                     // relative, of times that formulas give
+inline constexpr Fidelity kAllFidelities[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic,
+                                              Fidelity::automatic};
+
+inline const char* name(Fidelity f) {
+  return kFidelityNames[static_cast<std::size_t>(f)].data();
+}
 
 // Returns nodes of one device on one switch, with 2 links per route.
 inline ClusterParts star(int nodes, double bandwidth = kBandwidth, double hop_latency_s = kHopLatency) {

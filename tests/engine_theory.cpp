@@ -7,13 +7,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr Fidelity kAll[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
 constexpr Fidelity kWithContention[] = {Fidelity::chunk, Fidelity::flow, Fidelity::automatic};
-constexpr double kTolerance = 1e-3;
-
-const char* name(Fidelity f) {
-  return kFidelityNames[static_cast<int>(f)].data();
-}
 
 // Returns a schedule in which n workers push S bytes to the k servers (S / k to each) and pull as many back.
 Schedule parameter_server(int workers, int servers, double bytes) {
@@ -48,7 +42,7 @@ ClusterParts eight_nics(int nodes) {
 TEST_CASE("ring all-reduce on a star: 2 (n-1) (S / (n B) + latency)") {
   for (int n : {2, 3, 4, 8, 16, 64})
     for (double bytes : {64.0, 1e4, 1e6, 1e8})
-      for (Fidelity fidelity : kAll) {
+      for (Fidelity fidelity : kAllFidelities) {
         CAPTURE(n, bytes, name(fidelity));
         const double theory = 2 * (n - 1) * (bytes / (n * kBandwidth) + 2 * kHopLatency);
         CHECK(run_time_s(one_job(ring_schedule(n, bytes), first_endpoints(n)), star(n), ideal(fidelity)) ==
@@ -58,7 +52,7 @@ TEST_CASE("ring all-reduce on a star: 2 (n-1) (S / (n B) + latency)") {
 
 TEST_CASE("reduce-scatter and all-gather on a star: (n-1) (S / (n B) + latency)") {
   for (CollectiveKind kind : {CollectiveKind::reduce_scatter, CollectiveKind::all_gather})
-    for (Fidelity fidelity : kAll) {
+    for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(name(fidelity), static_cast<int>(kind));
       Schedule s = ring_schedule(8, 1e6);
       s.programs[0].ops[0].collective.kind = kind;
@@ -74,7 +68,7 @@ TEST_CASE("all-to-all: (n-1) S / B on a star, across leaves the uplinks carry wh
     s.programs[0].ops[0].collective.kind = CollectiveKind::all_to_all;
     return s;
   };
-  for (Fidelity fidelity : kAll) {
+  for (Fidelity fidelity : kAllFidelities) {
     CAPTURE(name(fidelity));
     CHECK(run_time_s(one_job(schedule(8), first_endpoints(8)), star(8, kBandwidth, 0), ideal(fidelity)) ==
           Approx(7 * bytes / kBandwidth).epsilon(kTolerance));
@@ -114,7 +108,7 @@ TEST_CASE("a contiguous ring sends one flow through each uplink and does not not
 TEST_CASE("8 channels use 8 NICs: 2 (n-1) / n S / (8 B)") {
   const double bytes = 8e8;
   for (int nodes : {2, 4})
-    for (Fidelity fidelity : kAll) {
+    for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(nodes, name(fidelity));
       const int n = nodes * 8;
       const double theory = 2.0 * (n - 1) / n * bytes / (8 * kBandwidth) + 2 * (n - 1) * 2 * kHopLatency;
@@ -187,7 +181,7 @@ TEST_CASE(
 TEST_CASE("pieces in flight hide latency alike at every fidelity") {
   // A step of k pieces c takes max(k c, c + latency); the ring's first pieces add nothing on a star.
   for (double latency_us : {10.0, 200.0})
-    for (Fidelity fidelity : kAll) {
+    for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(latency_us, name(fidelity));
       EngineOptions options = ideal(fidelity);
       options.chunk_bytes = 250e3;  // a 1 MB step has 4 pieces of 0.25 ms

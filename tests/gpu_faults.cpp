@@ -14,7 +14,7 @@ using namespace rehearse::test;
 
 namespace {
 
-Outcome run(const std::string& arguments, const std::string& environment) {
+Outcome run_on_gpu(const std::string& arguments, const std::string& environment) {
   const Scratch scratch;
   return run_on_stand_in("rehearse-run",
                          "run --device gpu " + arguments + " " + scratch.write("run.toml", kTwoRanks),
@@ -52,7 +52,7 @@ TEST_CASE("a run that GPUs do not let go on ends with the cause", "[alone]") {
     CAPTURE(c.name);
     const std::size_t before = shared_files();
     const auto begin = std::chrono::steady_clock::now();
-    const Outcome outcome = run(c.arguments, c.environment);
+    const Outcome outcome = run_on_gpu(c.arguments, c.environment);
     INFO(outcome.out << outcome.err);
     CHECK(outcome.status == c.status);
     CHECK(outcome.err.find(c.told) != std::string::npos);
@@ -62,7 +62,7 @@ TEST_CASE("a run that GPUs do not let go on ends with the cause", "[alone]") {
 }
 
 TEST_CASE("each rank takes a GPU of its own where there are enough") {
-  const Outcome outcome = run("", "STAND_IN_GPUS=2 STAND_IN_DELAY_US=200");
+  const Outcome outcome = run_on_gpu("", "STAND_IN_GPUS=2 STAND_IN_DELAY_US=200");
   INFO(outcome.err);
   CHECK(outcome.status == 0);
   CHECK(outcome.out.find("share a GPU") == std::string::npos);
@@ -75,7 +75,7 @@ TEST_CASE("a run gives back all that it took from CUDA and NCCL") {
     const Scratch scratch;
     const std::string report = scratch.path("report");
     const Outcome outcome =
-        run("--oversubscribe --set '" + std::string(strategy) + "'", "STAND_IN_REPORT=" + report);
+        run_on_gpu("--oversubscribe --set '" + std::string(strategy) + "'", "STAND_IN_REPORT=" + report);
     INFO(outcome.err);
     REQUIRE(outcome.status == 0);
     std::istringstream lines(read_file(report));
@@ -87,14 +87,14 @@ TEST_CASE("a run gives back all that it took from CUDA and NCCL") {
 }
 
 TEST_CASE("what the environment asks of CUDA does not make streams wait for each other") {
-  const Outcome outcome = run("--oversubscribe --patience 10", "CUDA_DEVICE_MAX_CONNECTIONS=1");
+  const Outcome outcome = run_on_gpu("--oversubscribe --patience 10", "CUDA_DEVICE_MAX_CONNECTIONS=1");
   INFO(outcome.err);
   CHECK(outcome.status == 0);
   CHECK(outcome.out.find("CUDA_DEVICE_MAX_CONNECTIONS=1") != std::string::npos);
 }
 
 TEST_CASE("standard output is JSON alone, whatever NCCL says") {
-  const Outcome outcome = run("--oversubscribe --format json", "NCCL_DEBUG=INFO");
+  const Outcome outcome = run_on_gpu("--oversubscribe --format json", "NCCL_DEBUG=INFO");
   CHECK(outcome.status == 0);
   CHECK(outcome.out.starts_with("{"));
 }

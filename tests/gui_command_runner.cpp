@@ -16,11 +16,11 @@
 
 using namespace rehearse::gui;
 using rehearse::test::kPatienceMs;
-using Kind = RunOutcome::Kind;
+using Ending = RunOutcome::Kind;
 
 namespace {
 
-QString scenario(const std::string& name) {
+QString shipped_text(const std::string& name) {
   std::stringstream text;
   text
       << std::ifstream(std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml").rdbuf();
@@ -30,7 +30,7 @@ QString scenario(const std::string& name) {
 // Returns a data-parallel scenario simulated without folding, chunk by chunk, which takes far longer than any
 // test waits.
 QString long_scenario() {
-  return scenario("resnet50-ring").replace("nodes = 8", "nodes = 64").replace("= 2048", "= 16384") +
+  return shipped_text("resnet50-ring").replace("nodes = 8", "nodes = 64").replace("= 2048", "= 16384") +
          "\n[simulation]\nfidelity = \"chunk\"\nfold = false\nsteps = 70\n";
 }
 
@@ -53,12 +53,12 @@ struct Runs {
 TEST_CASE("A run gives its trace and its figures") {
   Runs runs;
   QSignalSpy progressed(&runs.runner, &CommandRunner::progressed);
-  const int id = runs.runner.start({scenario("mlp-ring"), "mlp/ring", ""});
+  const int id = runs.runner.start({shipped_text("mlp-ring"), "mlp/ring", ""});
   CHECK(runs.runner.queued() == 1);
   REQUIRE(runs.wait_for(1));
   const RunOutcome& outcome = runs.outcomes[0];
   CHECK(outcome.error.toStdString() == "");
-  REQUIRE(outcome.kind == Kind::done);
+  REQUIRE(outcome.kind == Ending::done);
   CHECK(outcome.id == id);
   CHECK(outcome.name == "mlp/ring");
   CHECK(outcome.exit_status == 0);
@@ -73,10 +73,10 @@ TEST_CASE("A run gives its trace and its figures") {
 
 TEST_CASE("A scenario that is refused gives the place and the words") {
   Runs runs;
-  runs.runner.start({scenario("mlp-ring").replace("global_batch = 64 ", "global_batch = 63 "), "x", ""});
+  runs.runner.start({shipped_text("mlp-ring").replace("global_batch = 64 ", "global_batch = 63 "), "x", ""});
   runs.runner.start({"", "empty", ""});
   REQUIRE(runs.wait_for(2));
-  CHECK(runs.outcomes[0].kind == Kind::failed);
+  CHECK(runs.outcomes[0].kind == Ending::failed);
   CHECK(runs.outcomes[0].exit_status == 2);
   CHECK(runs.outcomes[0].line == 6);
   CHECK(runs.outcomes[0].column == 16);
@@ -94,13 +94,13 @@ TEST_CASE("A search gives the file of its plans, and tells how far it is") {
   QObject::connect(&runs.runner, &CommandRunner::progressed, &runs.runner, [&] {
     if (runs.runner.running_task() == Task::plan) lines << runs.runner.last_line();
   });
-  runs.runner.start({scenario("mlp-ring"), "mlp/ring", "", Task::plan});
-  runs.runner.start({scenario("mlp-ring"), "then", ""});
+  runs.runner.start({shipped_text("mlp-ring"), "mlp/ring", "", Task::plan});
+  runs.runner.start({shipped_text("mlp-ring"), "then", ""});
   REQUIRE(runs.wait_for(2));
   CHECK_FALSE(lines.filter("plan: bounded").isEmpty());
   const RunOutcome& outcome = runs.outcomes[0];
   CHECK(outcome.error.toStdString() == "");
-  REQUIRE(outcome.kind == Kind::done);
+  REQUIRE(outcome.kind == Ending::done);
   CHECK(outcome.task == Task::plan);
   CHECK(QFileInfo(outcome.path).fileName() == "plan.json");
   CHECK(QFileInfo(outcome.path).dir().exists("plan-14.toml"));
@@ -112,9 +112,9 @@ TEST_CASE("A search gives the file of its plans, and tells how far it is") {
 TEST_CASE("A program that cannot be started says so") {
   Runs runs;
   runs.runner.set_program("/nowhere/rehearse");
-  runs.runner.start({scenario("mlp-ring"), "x", ""});
+  runs.runner.start({shipped_text("mlp-ring"), "x", ""});
   REQUIRE(runs.wait_for(1));
-  CHECK(runs.outcomes[0].kind == Kind::failed);
+  CHECK(runs.outcomes[0].kind == Ending::failed);
   CHECK(runs.outcomes[0].exit_status == -1);
   CHECK(runs.outcomes[0].error.startsWith("/nowhere/rehearse cannot be started"));
   CHECK_FALSE(runs.runner.busy());
@@ -123,8 +123,8 @@ TEST_CASE("A program that cannot be started says so") {
 TEST_CASE("A run is ended, and the next one of the queue begins") {
   Runs runs;
   const int first = runs.runner.start({long_scenario(), "long", ""});
-  const int second = runs.runner.start({scenario("mlp-ring"), "second", ""});
-  const int third = runs.runner.start({scenario("mlp-ring"), "third", ""});
+  const int second = runs.runner.start({shipped_text("mlp-ring"), "second", ""});
+  const int third = runs.runner.start({shipped_text("mlp-ring"), "third", ""});
   REQUIRE(QTest::qWaitFor([&] { return runs.runner.elapsed_s() > 0.7; }, kPatienceMs));
   CHECK(runs.runner.running_name() == "long");
   CHECK(runs.runner.queued() == 2);
@@ -135,10 +135,10 @@ TEST_CASE("A run is ended, and the next one of the queue begins") {
   runs.runner.cancel(first);
   REQUIRE(runs.wait_for(2));
   CHECK(runs.outcomes[1].id == first);
-  CHECK(runs.outcomes[1].kind == Kind::cancelled);
+  CHECK(runs.outcomes[1].kind == Ending::cancelled);
   REQUIRE(runs.wait_for(3));
   CHECK(runs.outcomes[2].id == second);
-  CHECK(runs.outcomes[2].kind == Kind::done);
+  CHECK(runs.outcomes[2].kind == Ending::done);
   CHECK_FALSE(runs.runner.busy());
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("A child that does not listen is killed, with its own children") {
   runs.runner.cancel(id);
   REQUIRE(runs.wait_for(1));
   CHECK(clock.elapsed() >= CommandRunner::kKillAfterMs - 50);
-  CHECK(runs.outcomes[0].kind == Kind::cancelled);
+  CHECK(runs.outcomes[0].kind == Ending::cancelled);
   QFile child(folder.filePath("child"));
   REQUIRE(child.open(QIODevice::ReadOnly));
   const QByteArray pid = child.readAll().trimmed();
@@ -193,6 +193,6 @@ TEST_CASE("How far a child is, is no part of its error") {
   runs.runner.set_program(QString::fromStdString(path));
   runs.runner.start({"text", "x", ""});
   REQUIRE(runs.wait_for(1));
-  CHECK(runs.outcomes[0].kind == Kind::failed);
+  CHECK(runs.outcomes[0].kind == Ending::failed);
   CHECK(runs.outcomes[0].error == "rehearse: out of memory");
 }

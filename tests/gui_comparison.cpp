@@ -12,7 +12,7 @@
 namespace rehearse::gui {
 namespace {
 
-using test::TimelineBuilder;
+using test::SimpleTimelineBuilder;
 
 constexpr Time kMs = 1'000'000;
 
@@ -44,7 +44,7 @@ TEST_CASE("Kinds of op are names without their numbers") {
 }
 
 TEST_CASE("Ops are counted where they lie in the stretch, folded ranks as often as they are") {
-  TimelineBuilder builder;
+  SimpleTimelineBuilder builder;
   builder.process("ranks 0-3", 4).track("compute");
   builder.span(Kind::compute, 0, 10 * kMs, "forward 0").flops(2e9F);
   builder.span(Kind::compute, 10 * kMs, 40 * kMs, "backward 0").flops(4e9F);

@@ -8,12 +8,12 @@
 #include "tests/gui_timelines.hpp"
 
 using namespace rehearse::gui;
-using rehearse::gui::test::TimelineBuilder;
+using rehearse::gui::test::SimpleTimelineBuilder;
 
 namespace {
 
 RunFigures figures_with(const std::string& cost) {
-  TimelineBuilder builder;
+  SimpleTimelineBuilder builder;
   builder.process("rank 0").track("compute");
   builder.span(Kind::compute, 0, 10'000'000, "f").step(0);
   builder.timeline.writer = Timeline::Writer::rehearse;

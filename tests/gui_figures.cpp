@@ -12,11 +12,11 @@
 
 using namespace rehearse;
 using namespace rehearse::gui;
-using rehearse::gui::test::TimelineBuilder;
+using rehearse::gui::test::SimpleTimelineBuilder;
 
 namespace {
 
-constexpr Time kMs = 1'000'000;
+constexpr Time kMillisecond = 1'000'000;
 
 double total_s(const RunFigures& figures) {
   double sum = 0;
@@ -40,14 +40,14 @@ const char* const kResult = R"({"generator": "rehearse", "result": {
 }  // namespace
 
 TEST_CASE("Figures are read from the result that the trace holds") {
-  TimelineBuilder builder;
+  SimpleTimelineBuilder builder;
   builder.process("rank 0").track("compute");
-  builder.span(Kind::compute, 0, 10 * kMs, "f").step(0);
-  builder.span(Kind::compute, 10 * kMs, 20 * kMs, "f").step(1);
+  builder.span(Kind::compute, 0, 10 * kMillisecond, "f").step(0);
+  builder.span(Kind::compute, 10 * kMillisecond, 20 * kMillisecond, "f").step(1);
   builder.timeline.writer = Timeline::Writer::rehearse;
   builder.timeline.other_data = kResult;
   const RunFigures figures = figures_of(builder.done());
-  CHECK(figures.step == TimeRange{10 * kMs, 20 * kMs});
+  CHECK(figures.step == TimeRange{10 * kMillisecond, 20 * kMillisecond});
   CHECK(figures.steps == 1);
   CHECK(figures.step_time_s == 0.01);
   CHECK(figures.devices == 4);
@@ -71,10 +71,10 @@ TEST_CASE("Figures are read from the result that the trace holds") {
 TEST_CASE("Broken results give what can be had from the spans") {
   for (const char* other : {"", "[]", "{\"result\": 5}", "{\"result\": {\"step_time_s\": \"x\"}}", "{\"resu",
                             R"({"result": {"critical_path": [1], "rests_on": 4, "memory_bytes": null}})"}) {
-    TimelineBuilder builder;
+    SimpleTimelineBuilder builder;
     builder.process("rank 0").track("compute");
-    builder.span(Kind::compute, 0, 6 * kMs, "f").step(0);
-    builder.span(Kind::communication, 6 * kMs, 10 * kMs, "g").step(0);
+    builder.span(Kind::compute, 0, 6 * kMillisecond, "f").step(0);
+    builder.span(Kind::communication, 6 * kMillisecond, 10 * kMillisecond, "g").step(0);
     builder.summarize();
     builder.timeline.writer = Timeline::Writer::rehearse;
     builder.timeline.other_data = other;
@@ -90,38 +90,40 @@ TEST_CASE("Broken results give what can be had from the spans") {
 
 TEST_CASE("The step that is told of") {
   // Steps of 10, 30, 20 and 40 ms, one after another.
-  TimelineBuilder builder;
+  SimpleTimelineBuilder builder;
   builder.process("rank 0").track("compute");
   const std::vector<Time> ends = {0, 10, 40, 60, 100};
   for (int step = 0; step < 4; ++step)
-    builder.span(Kind::compute, ends[step] * kMs, ends[step + 1] * kMs, "f").step(step);
+    builder.span(Kind::compute, ends[step] * kMillisecond, ends[step + 1] * kMillisecond, "f").step(step);
   const Timeline& timeline = builder.done();
   struct Case {
     std::optional<int> warmup;
     TimeRange step;
   };
   const std::vector<Case> cases = {
-      {std::nullopt, {60 * kMs, 100 * kMs}},  // predicted: the last step
-      {0, {40 * kMs, 60 * kMs}},              // of an even number, the faster one in the middle
-      {1, {10 * kMs, 40 * kMs}},
-      {3, {60 * kMs, 100 * kMs}},
-      {9, {60 * kMs, 100 * kMs}}};
+      {std::nullopt, {60 * kMillisecond, 100 * kMillisecond}},  // predicted: the last step
+      {0, {40 * kMillisecond, 60 * kMillisecond}},  // of an even number, the faster one in the middle
+      {1, {10 * kMillisecond, 40 * kMillisecond}},
+      {3, {60 * kMillisecond, 100 * kMillisecond}},
+      {9, {60 * kMillisecond, 100 * kMillisecond}}};
   for (const Case& c : cases) CHECK(told_step(timeline, c.warmup) == c.step);
   CHECK_FALSE(told_step(Timeline{}, 0));
 }
 
 TEST_CASE("Steps that a profiler marked are told as their mean, without the first of three") {
   for (const int steps : {1, 2, 3, 5}) {
-    TimelineBuilder builder;
+    SimpleTimelineBuilder builder;
     for (const char* rank : {"rank 0", "rank 1"}) {
       builder.process(rank).track("python");
       for (int i = 0; i < steps; ++i)
-        builder.span(Kind::annotation, i * 10 * kMs, (i + 1) * 10 * kMs,
+        builder.span(Kind::annotation, i * 10 * kMillisecond, (i + 1) * 10 * kMillisecond,
                      fmt::format("ProfilerStep#{}", i + 7));
       builder.track("stream 7");
       for (int i = 0; i < steps; ++i) {
-        builder.span(Kind::compute, i * 10 * kMs, (i * 10 + (i == 0 ? 9 : 5)) * kMs, "gemm");
-        builder.span(Kind::communication, (i * 10 + 9) * kMs, (i * 10 + 10) * kMs, "ncclAllReduce");
+        builder.span(Kind::compute, i * 10 * kMillisecond, (i * 10 + (i == 0 ? 9 : 5)) * kMillisecond,
+                     "gemm");
+        builder.span(Kind::communication, (i * 10 + 9) * kMillisecond, (i * 10 + 10) * kMillisecond,
+                     "ncclAllReduce");
       }
     }
     builder.summarize();
@@ -132,7 +134,7 @@ TEST_CASE("Steps that a profiler marked are told as their mean, without the firs
     CHECK(figures.steps == counted);
     CHECK(figures.devices == 2);
     CHECK(figures.step_time_s == Approx(0.01));
-    CHECK(figures.step.begin == (steps - counted) * 10 * kMs);
+    CHECK(figures.step.begin == (steps - counted) * 10 * kMillisecond);
     CHECK(total_s(figures) == Approx(0.01));
     const double compute_s = steps >= 3 ? 0.005 : (0.009 + 0.005 * (steps - 1)) / steps;
     CHECK(figures.breakdown[0].seconds == Approx(compute_s));
@@ -142,10 +144,10 @@ TEST_CASE("Steps that a profiler marked are told as their mean, without the firs
 }
 
 TEST_CASE("Without marks a profiler's trace is told as a whole") {
-  TimelineBuilder builder;
+  SimpleTimelineBuilder builder;
   builder.process("rank 0").track("stream 7");
-  builder.span(Kind::compute, 0, 6 * kMs, "gemm");
-  builder.span(Kind::copy, 8 * kMs, 10 * kMs, "Memcpy HtoD");
+  builder.span(Kind::compute, 0, 6 * kMillisecond, "gemm");
+  builder.span(Kind::copy, 8 * kMillisecond, 10 * kMillisecond, "Memcpy HtoD");
   builder.summarize();
   builder.timeline.writer = Timeline::Writer::pytorch;
   const RunFigures figures = figures_of(builder.done());

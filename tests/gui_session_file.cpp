@@ -23,7 +23,7 @@ Run run_of(const std::string& path, const std::string& name) {
   return run;
 }
 
-std::string error_of(const std::string& folder, const std::string& text) {
+std::string error_in(const std::string& folder, const std::string& text) {
   const std::string path = folder + "/broken.rehearse";
   std::ofstream(path) << text;
   try {
@@ -149,7 +149,7 @@ TEST_CASE("What is wrong with a session file is told") {
        "broken.rehearse: runs[0].path is 3; allowed: a string"},
       {good_head + R"("current": 1})", "broken.rehearse: current is 1; allowed: an integer from -1 to 0"},
   };
-  for (const auto& [text, message] : cases) CHECK(error_of(here, text) == message);
+  for (const auto& [text, message] : cases) CHECK(error_in(here, text) == message);
   CHECK_THROWS_AS(read_session(here + "/none.rehearse"), InputError);
   CHECK_THROWS_AS(write_session({}, here + "/no/such/folder.rehearse"), RunError);
 }

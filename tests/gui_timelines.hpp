@@ -12,11 +12,11 @@
 namespace rehearse::gui::test {
 
 // Adds processes, then their tracks, then the spans of each track ordered by time.
-class TimelineBuilder {
+class SimpleTimelineBuilder {
 public:
   Timeline timeline;
 
-  TimelineBuilder& process(const std::string& name, int members = 1) {
+  SimpleTimelineBuilder& process(const std::string& name, int members = 1) {
     Process process;
     process.name = name;
     process.pid = process.sort_index = static_cast<std::int64_t>(timeline.processes.size());
@@ -26,7 +26,7 @@ public:
     return *this;
   }
 
-  TimelineBuilder& track(const std::string& name) {
+  SimpleTimelineBuilder& track(const std::string& name) {
     const int process = static_cast<int>(timeline.processes.size()) - 1;
     const int row = static_cast<int>(timeline.rows.size());
     const int track = static_cast<int>(timeline.tracks.size());
@@ -37,7 +37,7 @@ public:
     return *this;
   }
 
-  TimelineBuilder& span(Kind kind, Time begin, Time end, const std::string& name) {
+  SimpleTimelineBuilder& span(Kind kind, Time begin, Time end, const std::string& name) {
     SpanColumns& s = timeline.spans;
     const auto [it, is_new] = strings_.try_emplace(name, static_cast<std::uint32_t>(timeline.strings.size()));
     if (is_new) timeline.strings.push_back(name);
@@ -59,14 +59,14 @@ public:
   }
 
   // Sets a property of the last span.
-  TimelineBuilder& step(int number) { return timeline.spans.step.back() = number, *this; }
-  TimelineBuilder& pass(Pass pass) { return timeline.spans.pass.back() = pass, *this; }
-  TimelineBuilder& bytes(float bytes) { return timeline.spans.bytes.back() = bytes, *this; }
-  TimelineBuilder& flops(float flops) { return timeline.spans.flops.back() = flops, *this; }
+  SimpleTimelineBuilder& step(int number) { return timeline.spans.step.back() = number, *this; }
+  SimpleTimelineBuilder& pass(Pass pass) { return timeline.spans.pass.back() = pass, *this; }
+  SimpleTimelineBuilder& bytes(float bytes) { return timeline.spans.bytes.back() = bytes, *this; }
+  SimpleTimelineBuilder& flops(float flops) { return timeline.spans.flops.back() = flops, *this; }
 
   // Adds to each process a summary that copies its spans except annotations; the copied spans must not
   // overlap.
-  TimelineBuilder& summarize() {
+  SimpleTimelineBuilder& summarize() {
     const auto processes = static_cast<int>(timeline.processes.size());
     for (int p = 0; p < processes; ++p) {
       std::vector<SpanId> own;

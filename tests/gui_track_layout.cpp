@@ -4,14 +4,15 @@
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"
 
+using namespace rehearse;
 using namespace rehearse::gui;
 
 namespace {
 
-std::shared_ptr<const Run> run_with_id(std::shared_ptr<const Timeline> timeline, int id) {
-  Run run = run_of(std::move(timeline));
+std::shared_ptr<const gui::Run> run_with_id(std::shared_ptr<const Timeline> timeline, int id) {
+  gui::Run run = run_of(std::move(timeline));
   run.id = id;
-  return std::make_shared<const Run>(std::move(run));
+  return std::make_shared<const gui::Run>(std::move(run));
 }
 
 // Describes lines as text: "R" run, "P" pinned, "g" group, "p2" process, "r5" row, "C" counters, "c0"
@@ -102,9 +103,10 @@ TEST_CASE("Ranks of a group stand together, in the order in which groups come") 
   CHECK(shape(lay_out({run}, options)) == "R4 g p0 r0 p2 r2 g p1 r1 p3 r3");
   options.grouping = Grouping::node;  // unknown for all: one group
   CHECK(shape(lay_out({run}, options)) == "R4 g p0 r0 p1 r1 p2 r2 p3 r3");
-  Run known = *run;
+  gui::Run known = *run;
   known.nodes = {"node0", "node0", "node1", "node0"};
-  CHECK(shape(lay_out({std::make_shared<const Run>(known)}, options)) == "R4 g p0 r0 p1 r1 p3 r3 g p2 r2");
+  CHECK(shape(lay_out({std::make_shared<const gui::Run>(known)}, options)) ==
+        "R4 g p0 r0 p1 r1 p3 r3 g p2 r2");
 }
 
 TEST_CASE("Collapsed groups show one line, which stands for all rows of its ranks") {

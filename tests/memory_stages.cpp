@@ -15,7 +15,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr const char* kCluster = "preset = \"dgx-a100\"\nnodes = 1\ndevices_per_node = 4\n";
+constexpr const char* kNode = "preset = \"dgx-a100\"\nnodes = 1\ndevices_per_node = 4\n";
 
 double bytes_of(const Program& program, TensorKind kind) {
   double bytes = 0;
@@ -49,7 +49,7 @@ TEST_CASE(
       const Scenario scenario =
           scenario_of(gpt_text(gpt) + fmt::format("tied_embeddings = {}\n", tied),
                       fmt::format("micro_batch = {}\nglobal_batch = {}\nattention = \"unfused\"\n", b, b * m),
-                      fmt::format("data = 1\npipeline = 4\nstage_layers = [{}]\n", parts), kCluster);
+                      fmt::format("data = 1\npipeline = 4\nstage_layers = [{}]\n", parts), kNode);
       const Prediction run = predicted(scenario);
       const std::vector<LayerCost> costs = layer_costs(scenario.model, pass_shape(scenario));
       const std::vector<LayerRange> ranges = layer_ranges(c.stage_layers);
@@ -97,7 +97,7 @@ TEST_CASE("a large vocabulary takes layers from the stages at the ends") {
   gpt.layers = 16;
   gpt.vocabulary = 256000;
   const Scenario scenario =
-      scenario_of(gpt_text(gpt), "global_batch = 8\n", "data = 1\npipeline = 4\n", kCluster);
+      scenario_of(gpt_text(gpt), "global_batch = 8\n", "data = 1\npipeline = 4\n", kNode);
   const std::vector<int> layers = write_schedule(scenario).stage_layers;
   REQUIRE(layers.size() == 4);
   CHECK(std::accumulate(layers.begin(), layers.end(), 0) == 18);

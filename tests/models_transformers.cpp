@@ -9,7 +9,7 @@ using namespace rehearse::test;
 
 namespace {
 
-Model transformer(Transformer shape) {
+Model model_of(Transformer shape) {
   Model model;
   model.shape = shape;
   return model;
@@ -69,8 +69,8 @@ TEST_CASE("each variant has its parameters in a layer") {
     CAPTURE(c.variant);
     Transformer t = small();
     c.change(t);
-    CHECK(layer_costs(transformer(t), {})[1].parameters == c.layer);
-    CHECK(parameter_count(transformer(t)) == 3 * c.layer + c.others);
+    CHECK(layer_costs(model_of(t), {})[1].parameters == c.layer);
+    CHECK(parameter_count(model_of(t)) == 3 * c.layer + c.others);
   }
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a Llama layer by hand") {
   const double h = 64, f = 160, a = 8, s = 32, b = 4, n = s * b, kv = 16;
   PassShape pass;
   pass.micro_batch = b;
-  const LayerCost layer = layer_costs(transformer(t), pass)[1];
+  const LayerCost layer = layer_costs(model_of(t), pass)[1];
   const double linear = 2 * n * (h * (h + 2 * kv) + h * h + 3 * h * f), attention = 4 * b * s * s * h;
   CHECK(flops(layer.forward) == linear + attention);
   CHECK(flops(layer.backward_weight) == linear);
@@ -121,13 +121,13 @@ TEST_CASE("a Llama layer by hand") {
 
   SECTION("selective recomputation repeats keys and values again, and keeps them once") {
     pass.recompute = Recompute::selective;
-    const LayerCost selective = layer_costs(transformer(t), pass)[1];
+    const LayerCost selective = layer_costs(model_of(t), pass)[1];
     CHECK(selective.saved_bytes == 2 * n * (6 * h + 2 * kv + 3 * f));
     CHECK(flops(selective.recompute) == attention);
     CHECK(memory_bytes(selective.recompute) == 2 * n * (2 * (h + kv) + 2 * a * s + 2 * h));
   }
   SECTION("without dropout the embedding keeps nothing and sends nothing back") {
-    const LayerCost embedding = layer_costs(transformer(t), pass)[0];
+    const LayerCost embedding = layer_costs(model_of(t), pass)[0];
     CHECK(embedding.saved_bytes == 0);
     CHECK(embedding.backward_input.empty());
     CHECK(memory_bytes(embedding.forward) == 2 * n * 2 * h);

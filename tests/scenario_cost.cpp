@@ -8,16 +8,16 @@ using namespace rehearse;
 
 namespace {
 
-Scenario scenario_of(const std::string& model, const std::string& training, const std::string& rest = "",
-                     const std::vector<std::string>& overrides = {}) {
+Scenario priced_scenario(const std::string& model, const std::string& training, const std::string& rest = "",
+                         const std::vector<std::string>& overrides = {}) {
   return read_scenario_text("[model]\npreset = \"" + model + "\"\n[training]\nglobal_batch = 64\n" +
                                 training + "[cluster]\npreset = \"dgx-h100\"\nnodes = 2\n" + rest,
                             "lab/job.toml", overrides);
 }
 
-std::string refusal(const std::string& rest, const std::vector<std::string>& overrides = {}) {
+std::string cost_refusal(const std::string& rest, const std::vector<std::string>& overrides = {}) {
   try {
-    scenario_of("llama3-8b", "", rest, overrides);
+    priced_scenario("llama3-8b", "", rest, overrides);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -40,13 +40,13 @@ TEST_CASE("a training's length is told in tokens, samples or epochs") {
            Case{"resnet50", "epochs = 0.5\ndataset_samples = 100\n", 50},
        }) {
     CAPTURE(c.training);
-    CHECK(scenario_of(c.model, c.training).training.target_samples == Approx(c.samples));
+    CHECK(priced_scenario(c.model, c.training).training.target_samples == Approx(c.samples));
   }
 }
 
 TEST_CASE("prices come from the shipped list, from another one, or from the scenario") {
   const PriceList shipped = shipped_prices();
-  const Scenario plain = scenario_of("llama3-8b", "");
+  const Scenario plain = priced_scenario("llama3-8b", "");
   CHECK(plain.cost.currency == "USD");
   REQUIRE(plain.cost.per_device_hour);
   CHECK(plain.cost.per_device_hour->value == find_price(shipped, "h100", "dgx-h100")->per_device_hour.value);
@@ -55,9 +55,9 @@ TEST_CASE("prices come from the shipped list, from another one, or from the scen
   CHECK(plain.cost.energy_price_per_kwh.value == 0);
 
   const Scenario set =
-      scenario_of("llama3-8b", "", "",
-                  {"cost.price_per_device_hour=2.1", "cost.price_per_server_hour=0.5", "cost.pue=1.1",
-                   "cost.carbon_g_per_kwh=0", "cost.energy_price_per_kwh=0.08", "cost.currency=EUR"});
+      priced_scenario("llama3-8b", "", "",
+                      {"cost.price_per_device_hour=2.1", "cost.price_per_server_hour=0.5", "cost.pue=1.1",
+                       "cost.carbon_g_per_kwh=0", "cost.energy_price_per_kwh=0.08", "cost.currency=EUR"});
   CHECK(set.cost.currency == "EUR");
   CHECK(set.cost.per_device_hour->value == 2.1);
   CHECK(set.cost.per_device_hour->basis == Basis::measured);
@@ -69,11 +69,11 @@ TEST_CASE("prices come from the shipped list, from another one, or from the scen
   CHECK(set.cost.carbon_g_per_kwh.source == "set by the scenario");
   CHECK(set.cost.energy_price_per_kwh.value == 0.08);
   // Shipped prices in another currency are ignored.
-  CHECK_FALSE(scenario_of("llama3-8b", "", "[cost]\ncurrency = \"EUR\"\nprice_per_device_hour = 2\n")
+  CHECK_FALSE(priced_scenario("llama3-8b", "", "[cost]\ncurrency = \"EUR\"\nprice_per_device_hour = 2\n")
                   .cost.per_server_hour);
   // The device has no price in this list, so the step's cost is unknown.
-  CHECK_FALSE(scenario_of("llama3-8b", "", "[cost.prices]\ncurrency = \"CHF\"\n").cost.per_device_hour);
-  CHECK(refusal("[cost]\n", {"cost.price_per_device=2"}) ==
+  CHECK_FALSE(priced_scenario("llama3-8b", "", "[cost.prices]\ncurrency = \"CHF\"\n").cost.per_device_hour);
+  CHECK(cost_refusal("[cost]\n", {"cost.price_per_device=2"}) ==
         "--set cost.price_per_device=2: unknown key \"price_per_device\" in [cost]; did you mean "
         "\"price_per_device_hour\"?");
 }

@@ -24,7 +24,7 @@ const std::string kResnet =
     "= "
     "\"dgx1-v100\"\nnodes = 4\n";
 
-std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+std::string override_refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
   try {
     read_scenario_text(text, "job.toml", overrides);
   } catch (const InputError& error) {
@@ -96,7 +96,7 @@ TEST_CASE("overrides of a preset's keys reach the scenario, and its text keeps t
     CHECK(again.cluster->node().device.title == scenario.cluster->node().device.title);
     CHECK(parameter_count(again.model) == parameter_count(scenario.model));
   }
-  CHECK(refusal(kResnet, {"model.convolutional.stage[99].channels=32"}) ==
+  CHECK(override_refusal(kResnet, {"model.convolutional.stage[99].channels=32"}) ==
         "--set model.convolutional.stage[99].channels=32: model.convolutional.stage has 8 elements; allowed: "
         "an "
         "index from 0 to 8");
@@ -239,15 +239,15 @@ TEST_CASE("a missing key is never blamed on another one", "[release]") {
 
 TEST_CASE("messages list only what is available") {
   const std::string strategy = kGpt3 + "[strategy]\n";
-  const std::string unknown = refusal(strategy + "quantisation = 8\n");
+  const std::string unknown = override_refusal(strategy + "quantisation = 8\n");
   CHECK(unknown.rfind("job.toml:9:1: unknown key \"quantisation\" in [strategy]; allowed: ", 0) == 0);
-  CHECK(refusal(strategy + "schedule = \"zigzag\"\n") ==
+  CHECK(override_refusal(strategy + "schedule = \"zigzag\"\n") ==
         "job.toml:9:12: strategy.schedule is \"zigzag\"; allowed: \"gpipe\", \"1f1b\", \"interleaved\", "
         "\"breadth-first\", \"zb-h1\", \"zb-h2\", \"zb-v\", \"dualpipe-v\", \"dualpipe\"");
-  CHECK(refusal(strategy + "schedule = \"interleaved\"\n") ==
+  CHECK(override_refusal(strategy + "schedule = \"interleaved\"\n") ==
         "job.toml:9:12: strategy.virtual_stages is missing with schedule = \"interleaved\"; allowed: an "
         "integer from 2 to 10000");
-  CHECK(refusal(kGpt3 + "[simulation]\nprotocol = \"measured\"\n") ==
+  CHECK(override_refusal(kGpt3 + "[simulation]\nprotocol = \"measured\"\n") ==
         "job.toml:9:12: simulation.link_profile is missing with protocol = \"measured\"; allowed: a file "
         "with "
         "measured links");

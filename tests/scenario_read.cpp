@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Reads a scenario for two DGX A100 of 8 GPUs each; `lines` are appended.
-Scenario scenario_of(const std::string& lines, const std::vector<std::string>& overrides = {}) {
+Scenario with_lines(const std::string& lines, const std::vector<std::string>& overrides = {}) {
   return read_scenario_text(
       "[model]\npreset = \"bert-large\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n" + lines,
       "lab/mine.toml", overrides);
@@ -19,7 +19,7 @@ Scenario scenario_of(const std::string& lines, const std::vector<std::string>& o
 }  // namespace
 
 TEST_CASE("defaults are those that the design names") {
-  auto s = scenario_of("[training]\nglobal_batch = 64\n");
+  auto s = with_lines("[training]\nglobal_batch = 64\n");
   CHECK(s.name == "mine");
   CHECK(s.training.micro_batch == 1);
   CHECK(s.training.sequence_length == 0);  // the model's own
@@ -46,7 +46,7 @@ TEST_CASE("defaults are those that the design names") {
 }
 
 TEST_CASE("every key arrives where it belongs") {
-  auto s = scenario_of(R"(
+  auto s = with_lines(R"(
 [training]
 global_batch = 96
 micro_batch = 2
@@ -130,8 +130,8 @@ bind = "core"
 
 TEST_CASE("a protocol brings its own keys") {
   const std::string training = "[training]\nglobal_batch = 64\n[simulation]\nprotocol = ";
-  CHECK(scenario_of(training + "\"tcp\"\n").engine.protocol.frame_overhead_bytes == 38);
-  const Scenario shaped = scenario_of(training + "\"tcp\"\nframe_overhead_bytes = 14\n");
+  CHECK(with_lines(training + "\"tcp\"\n").engine.protocol.frame_overhead_bytes == 38);
+  const Scenario shaped = with_lines(training + "\"tcp\"\nframe_overhead_bytes = 14\n");
   CHECK(shaped.engine.protocol.kind == Protocol::tcp);
   CHECK(shaped.engine.protocol.frame_overhead_bytes == 14);
   // A link profile is looked up beside the scenario: here, in the folder of tests.
@@ -157,7 +157,7 @@ TEST_CASE("a degree that is left out follows from the devices") {
                         {"data = 8\npipeline = 2", 8, 2}};
   for (const auto& c : cases) {
     CAPTURE(c.strategy);
-    auto s = scenario_of("[training]\nglobal_batch = 64\n[strategy]\n" + c.strategy + "\n");
+    auto s = with_lines("[training]\nglobal_batch = 64\n[strategy]\n" + c.strategy + "\n");
     CHECK(s.strategy.data == c.data);
     CHECK(s.strategy.pipeline == c.pipeline);
     CHECK(s.strategy.data * s.strategy.pipeline == s.cluster->devices());
@@ -183,7 +183,7 @@ TEST_CASE("precision: the best that the device has, sent as it is stored") {
     CAPTURE(c.cluster, c.precision);
     std::vector<std::string> overrides = {"cluster.preset=" + c.cluster};
     if (!c.precision.empty()) overrides.push_back("training.precision=" + c.precision);
-    auto s = scenario_of("[training]\nglobal_batch = 1024\n", overrides);
+    auto s = with_lines("[training]\nglobal_batch = 1024\n", overrides);
     CHECK(s.training.precision == c.training);
     CHECK(s.training.gradient_precision == c.sent);
     CHECK(s.training.activation_precision == c.sent);
@@ -194,21 +194,21 @@ TEST_CASE("dedicated servers bring nodes of their own") {
   std::string servers =
       "[training]\nglobal_batch = 64\n[strategy]\ngradients = \"parameter-server\"\n"
       "[strategy.parameter_server]\nservers = 3\n";
-  CHECK(scenario_of(servers).cluster->server_nodes() == 3);
-  CHECK(scenario_of(servers).cluster->devices() == 16);
-  CHECK(scenario_of(servers, {"cluster.server_nodes=5"}).cluster->server_nodes() == 5);
-  CHECK(scenario_of(servers,
-                    {"strategy.parameter_server.placement=colocated", "strategy.parameter_server.servers=2"})
+  CHECK(with_lines(servers).cluster->server_nodes() == 3);
+  CHECK(with_lines(servers).cluster->devices() == 16);
+  CHECK(with_lines(servers, {"cluster.server_nodes=5"}).cluster->server_nodes() == 5);
+  CHECK(with_lines(servers,
+                   {"strategy.parameter_server.placement=colocated", "strategy.parameter_server.servers=2"})
             .cluster->server_nodes() == 0);
-  CHECK(scenario_of(servers, {"strategy.gradients=all-reduce"}).cluster->server_nodes() == 0);
+  CHECK(with_lines(servers, {"strategy.gradients=all-reduce"}).cluster->server_nodes() == 0);
 
   const std::string behind_nodes =
       "[training]\nglobal_batch = 64\n[strategy]\ngradients = \"hierarchical-parameter-server\"\n";
   const std::string count = "strategy.hierarchical_parameter_server.servers=3";
-  CHECK(scenario_of(behind_nodes).cluster->server_nodes() == 1);
-  CHECK(scenario_of(behind_nodes, {count}).cluster->server_nodes() == 3);
-  CHECK(scenario_of(behind_nodes, {count, "cluster.server_nodes=5"}).cluster->server_nodes() == 5);
-  CHECK(scenario_of(behind_nodes, {"strategy.hierarchical_parameter_server.placement=colocated"})
+  CHECK(with_lines(behind_nodes).cluster->server_nodes() == 1);
+  CHECK(with_lines(behind_nodes, {count}).cluster->server_nodes() == 3);
+  CHECK(with_lines(behind_nodes, {count, "cluster.server_nodes=5"}).cluster->server_nodes() == 5);
+  CHECK(with_lines(behind_nodes, {"strategy.hierarchical_parameter_server.placement=colocated"})
             .cluster->server_nodes() == 0);
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("the first bucket is small unless the scenario gives the size of bucke
   };
   for (const Case& c : cases) {
     CAPTURE(c.keys);
-    const Scenario s = scenario_of("[training]\nglobal_batch = 1024\n[strategy]\n" + c.keys);
+    const Scenario s = with_lines("[training]\nglobal_batch = 1024\n[strategy]\n" + c.keys);
     CHECK(s.strategy.first_bucket_bytes == Approx(c.first_mib * kMiB));
     CHECK(s.strategy.bucket_bytes == Approx(c.mib * kMiB));
   }
@@ -238,12 +238,12 @@ TEST_CASE("the first bucket is small unless the scenario gives the size of bucke
 
 TEST_CASE("a named strategy fills in what the scenario leaves out") {
   const std::string training = "[training]\nglobal_batch = 1024\n";
-  auto plain = scenario_of(training + "[strategy]\npreset = \"megatron-ddp\"\n");
+  auto plain = with_lines(training + "[strategy]\npreset = \"megatron-ddp\"\n");
   CHECK_FALSE(plain.strategy.overlap);
   CHECK(plain.strategy.bucket_bytes == Approx(1e6 * 1048576));
   CHECK(plain.strategy.title == "Megatron-LM, gradients reduced after the backward pass");
-  auto changed = scenario_of(training + "[strategy]\npreset = \"megatron-ddp\"\nbucket_mb = 40\n",
-                             {"strategy.overlap=true"});
+  auto changed = with_lines(training + "[strategy]\npreset = \"megatron-ddp\"\nbucket_mb = 40\n",
+                            {"strategy.overlap=true"});
   CHECK(changed.strategy.overlap);
   CHECK(changed.strategy.bucket_bytes == Approx(40 * 1048576));
   CHECK(changed.strategy.title ==
@@ -251,7 +251,7 @@ TEST_CASE("a named strategy fills in what the scenario leaves out") {
   // Each shipped preset can be read completely and has a title.
   for (const std::string& name : preset_names("simulator/strategies")) {
     CAPTURE(name);
-    CHECK_FALSE(scenario_of(training, {"strategy.preset=" + name, "cluster.nodes=1"}).strategy.title.empty());
+    CHECK_FALSE(with_lines(training, {"strategy.preset=" + name, "cluster.nodes=1"}).strategy.title.empty());
   }
 }
 

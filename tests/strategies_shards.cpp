@@ -38,7 +38,7 @@ double wire_bytes(const Schedule& schedule, const Program& program) {
 
 double held_bytes(const Program& program) {
   double bytes = 0;
-  for (const Tensor& tensor : program.tensors)
+  for (const rehearse::Tensor& tensor : program.tensors)
     if (tensor.persistent()) bytes += tensor.bytes.base;
   return bytes;
 }
