@@ -110,8 +110,8 @@ Kernel convolution_kernel(const ConvolutionShape& shape, double element);
 // The model's FLOPs in these kernels; only matrix products count.
 double product_flops(const std::vector<Kernel>& kernels);
 
-std::vector<Layer> transformer_layers(const Transformer& shape, const PassShape& pass);
-std::vector<Layer> convolutional_layers(const ConvolutionalNet& shape, const PassShape& pass);
+std::vector<Layer> transformer_layers(const Transformer& t, const PassShape& pass);
+std::vector<Layer> convolutional_layers(const ConvolutionalNet& net, const PassShape& pass);
 std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass);
 std::vector<Layer> profiled_layers(const ProfiledModel& shape, const PassShape& pass);
 

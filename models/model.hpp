@@ -221,7 +221,7 @@ Model read_model(Section& section, const std::string& base_folder);
 Model model_preset(const std::string& name);  // throws InputError if there is none, with "did you mean"
 
 // Returns the layers of one micro-batch, in the order of the forward pass.
-std::vector<LayerCost> layer_costs(const Model& model, const PassShape& shape);
+std::vector<LayerCost> layer_costs(const Model& model, const PassShape& pass);
 
 double parameter_count(const Model& model);         // elements; shared ones count once
 double active_parameter_count(const Model& model);  // elements used for one token: not all experts

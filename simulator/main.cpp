@@ -270,7 +270,7 @@ int run(int argc, char** argv) {
       ->check(one_of(kShellNames));
 
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
-  if (no_fold) simulation.overrides.push_back("simulation.fold=false");
+  if (no_fold) simulation.overrides.emplace_back("simulation.fold=false");
   simulation.format = format_named(format);
   simulation.progress_lines = progress == "lines";
   if (*simulate) run_simulate(simulation, std::cin, std::cout, std::cerr);

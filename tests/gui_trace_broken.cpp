@@ -228,7 +228,7 @@ TEST_CASE("A gzipped trace that is cut off") {
   for (int i = 0; i < 20'000; ++i)
     text += (i == 0 ? "" : ",\n") + x("span " + std::to_string(i * 7919 % 20'000), i, 1);
   {
-    const gzFile file = gzopen(path.c_str(), "wb");
+    gzFile file = gzopen(path.c_str(), "wb");
     REQUIRE(file != nullptr);
     REQUIRE(gzwrite(file, text.data(), static_cast<unsigned>(text.size())) > 0);
     gzclose(file);

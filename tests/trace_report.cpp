@@ -129,7 +129,7 @@ struct Example {
 
 nlohmann::json read_trace(const std::string& path) {
   std::string text;
-  const gzFile file = gzopen(path.c_str(), "rb");  // reads uncompressed files as well
+  gzFile file = gzopen(path.c_str(), "rb");  // reads uncompressed files as well
   REQUIRE(file != nullptr);
   char buffer[65536];
   for (int n = 0; (n = gzread(file, buffer, sizeof buffer)) > 0;)

@@ -24,7 +24,7 @@ public:
   double latency_s(LinkId l) const override;
   LinkPlace link_place(LinkId l) const override;
   std::string link_name(LinkId l) const override;
-  std::vector<LinkId> find_links(const std::string& name) const override;
+  std::vector<LinkId> find_links(const std::string& wanted) const override;
   void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const override;
 
 private:

@@ -39,7 +39,8 @@ std::vector<Uplinks> nested_uplinks(std::int64_t ports) {
   for (const std::int64_t r : prime_factors(ports)) {
     for (std::int64_t n = 1; n < r; n *= 2) {
       const std::int64_t fold = spines * r, digits = (r + n - 1) / n;
-      add(spines * n, n > 1 ? fold : 0, static_cast<double>(ports / fold * digits));
+      const std::int64_t patterns = ports / fold * digits;
+      add(spines * n, n > 1 ? fold : 0, static_cast<double>(patterns));
     }
     spines *= r;
   }

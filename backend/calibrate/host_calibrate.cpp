@@ -38,9 +38,9 @@ void calibrate_links(Transport& transport, CalibrateArguments arguments, const H
   arguments.links_hardware = carrier.hardware();
   arguments.links_notes = carrier.notes();
   if (!ground && choice.ranks_are != RanksAre::by_machine)
-    arguments.links_notes.push_back(choice.ranks_are == RanksAre::nodes
-                                        ? "Each rank counts as a separate node (--ranks-are nodes)"
-                                        : "All ranks count as devices of one node (--ranks-are devices)");
+    arguments.links_notes.emplace_back(choice.ranks_are == RanksAre::nodes
+                                           ? "Each rank counts as a separate node (--ranks-are nodes)"
+                                           : "All ranks count as devices of one node (--ranks-are devices)");
   arguments.links_algorithm = way.algorithm;
   arguments.links_protocol = way.protocol;
   arguments.print_bandwidths = way.carrier != nullptr;

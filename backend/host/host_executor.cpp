@@ -9,7 +9,7 @@ Executor host_executor(RealRun::Collectives collectives) {
   Executor executor;
   executor.name = "host";
   if (collectives == RealRun::Collectives::library)
-    executor.notes.push_back("all-reduces are the library's own, with the algorithm that it chose");
+    executor.notes.emplace_back("all-reduces are the library's own, with the algorithm that it chose");
   executor.arithmetic = [](int streams) { return std::make_unique<HostArithmetic>(streams); };
   executor.hardware = [collectives](const Schedule& schedule, const Wiring& wiring, int rank,
                                     Transport& transport, Workload& workload, Arithmetic&) {

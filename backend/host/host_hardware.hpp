@@ -11,10 +11,10 @@
 
 namespace rehearse {
 
-// Runs a collective as the messages of its message table, over this rank's channels. The buffer has room for
-// the table's elements, which are fp32 numbers or pairs of fp16 numbers. Returns when this member has sent
-// and received all of its messages.
-void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, const Payload& buffer);
+// Runs a collective as the messages of its message table, over this rank's channels. The payload's buffer has
+// room for the table's elements, which are fp32 numbers or pairs of fp16 numbers. Returns when this member
+// has sent and received all of its messages.
+void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, const Payload& payload);
 
 // Creates the hardware of `rank`, numbered over all roles. The transport must be open for
 // Wiring::channels_of(). Throws RunError if the library is to run all-reduces and has none.

@@ -116,8 +116,8 @@ public:
   void all_reduce(const std::vector<int>& ranks, int number, Collective::Reduction reduction, float* buffer,
                   std::int64_t elements) override {
     constexpr std::int64_t kMost = 1 << 30;  // counts are of type int
-    const MPI_Comm group = communicator(ranks, number);
-    const MPI_Op operation = reduction == Collective::Reduction::maximum ? MPI_MAX : MPI_SUM;
+    MPI_Comm group = communicator(ranks, number);
+    MPI_Op operation = reduction == Collective::Reduction::maximum ? MPI_MAX : MPI_SUM;
     for (std::int64_t at = 0; at < elements; at += kMost) {
       MPI_Request request = MPI_REQUEST_NULL;
       check(MPI_Iallreduce(MPI_IN_PLACE, buffer + at, static_cast<int>(std::min(kMost, elements - at)),

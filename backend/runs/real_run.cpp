@@ -222,7 +222,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.notes = executor.notes;
   result.versions = executor.versions;
   for (std::string& note : hardware->notes()) result.notes.push_back(std::move(note));
-  if (scenario.run.bind == RealRun::Bind::core) result.notes.push_back("each rank was bound to a core");
+  if (scenario.run.bind == RealRun::Bind::core) result.notes.emplace_back("each rank was bound to a core");
   for (const RankReport& each : result.reports)
     result.clock_error_s = std::max(result.clock_error_s, each.clock_error_s);
   return result;

@@ -108,7 +108,7 @@ private:
   };
 
   LayerShard shard_of(int layer) const;
-  void add_held(int layer);
+  void add_held(int number);
   void allocate_flat(const MultiLayerPerceptron& shape);
   void allocate_activations(HeldLayer& layer);
   void allocate_batches();

@@ -8,7 +8,7 @@
 namespace rehearse {
 
 // Returns whether any part of the model has dropout.
-bool has_dropout(const Transformer& shape);
+bool has_dropout(const Transformer& t);
 // Returns the reason why a transformer cannot be trained; empty if it can.
 std::string why_no_transformer(const Scenario& scenario);
 

@@ -77,12 +77,12 @@ private:
     bool kept_apart = false;  // another rank contributes this rank's gradient
   };
 
-  void add_made(int segment);
+  void add_made(int number);
   void add_paths();
   void lay_out(Way& way, const Value& value, Placements from, const Placements& to,
                const DimSizes& sizes) const;
   void allocate(std::vector<OwnedArray>& arrays, std::size_t elements) const;
-  void add_readers(int segment);
+  void add_readers(int number);
   int boundary(int layer) const;
   Array state(const Path& path, const Way& way, int state, int microbatch) const;
   void run_free(int stream, const Path& path, const Way& way, int begin, int end, int microbatch);

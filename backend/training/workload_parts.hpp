@@ -26,10 +26,10 @@ inline constexpr double kMostData = 256e6;
 long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step);
 
 OptimizerSettings optimizer_of(const Scenario& scenario);
-// Returns the FNV-1a hash (Fowler, Noll, Vo) of the numbers' bits, eight bytes at a time, continuing from
-// `hash`.
+// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bits of the array's numbers, eight bytes at a time,
+// continuing from `hash`.
 inline constexpr std::uint64_t kHashBegin = 14695981039346656037ULL;
-std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& numbers, std::uint64_t hash);
+std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& array, std::uint64_t hash);
 
 Payload payload(const Array& array);
 // Returns the tensor that a message carries: sends carry the tensors that the op reads, receives those that

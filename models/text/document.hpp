@@ -95,8 +95,8 @@ public:
   static Document parse_text(std::string_view text, const std::string& file_name);
   // Sets "a.b.c=value", with the value in TOML; a bare word counts as a string. Creates missing tables on the
   // path. "cluster.slow[0].factor" addresses an element of an array of tables. Errors give the position
-  // "--set ASSIGNMENT", or `place` if it is given.
-  void set(std::string_view assignment, const Place* place = nullptr);
+  // "--set ASSIGNMENT", or `given` if it is not null.
+  void set(std::string_view assignment, const Place* given = nullptr);
   // Adds the values of `defaults` whose keys are absent here, table by table, with their positions. Returns
   // the keys of `defaults` that have a different value here, as paths: "strategy.bucket_mb".
   std::vector<std::string> fill_in(const Document& defaults);

@@ -79,7 +79,7 @@ void refuse_unknown_keys(const Sweep& sweep) {
 void refuse_to_write_over(const Sweep& sweep, const SweepArguments& arguments,
                           std::vector<std::string> files) {
   if (arguments.out.empty()) return;
-  if (arguments.input == "-") files.push_back("/dev/stdin");
+  if (arguments.input == "-") files.emplace_back("/dev/stdin");
   const fs::path folder = fs::path(sweep.scenario_path).parent_path();
   for (const SweepAxis& axis : sweep.axes)
     for (const std::vector<SweepValue>& values : axis.values)

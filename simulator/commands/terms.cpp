@@ -32,7 +32,7 @@ bool is_norm(const Kernel& kernel) {
          kernel.form == MemoryForm::batch_norm_sums || kernel.form == MemoryForm::batch_norm_backward;
 }
 
-TermRule without_kernels(std::string name, std::function<bool(const Kernel&)> are) {
+TermRule without_kernels(std::string name, const std::function<bool(const Kernel&)>& are) {
   return {std::move(name), [are](Setting& setting) {
             for (Work& work : setting.schedule.works)
               work.kernels.erase(std::remove_if(work.kernels.begin(), work.kernels.end(), are),

@@ -1,7 +1,7 @@
 #include "simulator/engine/platform.hpp"
 
 #include <fmt/format.h>
-#include <locale.h>
+#include <locale.h>  // NOLINT(modernize-deprecated-headers): POSIX functions
 #include <xbt/log.h>
 
 #include <cmath>

@@ -160,17 +160,18 @@ private:
   int slot(const Stream& stream, int op, int part) const;                  // slot of a message or collective
   double amount_here(const Stream& stream, const Quantity& amount) const;  // value at the stream's rank
 
-  // transfers.cpp: matches the sides of transfers and carries them out
-  void exchange(Stream& stream, int op);
-  void collective(Stream& stream, int op);
-  void join_collective(Stream& stream, int op);
+  // transfers.cpp: matches the sides of transfers and carries them out. `number` is the index of an op in its
+  // program, of a transfer in match_...().
+  void exchange(Stream& stream, int number);
+  void collective(Stream& stream, int number);
+  void join_collective(Stream& stream, int number);
   // Handles collectives of ranks that all do the same at the same times, over links that nobody else uses: as
   // for computation, the end is known at the beginning. Returns false for all other collectives.
-  bool collective_of_one_class(Stream& stream, int op, double& end_s);
+  bool collective_of_one_class(Stream& stream, int number, double& end_s);
   void call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched);
   bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);
-  Matched match_message(int transfer, const Call& send, const Call& receive);
-  Matched match_collective(int transfer, double bytes, CollectiveKind kind);
+  Matched match_message(int number, const Call& send, const Call& receive);
+  Matched match_collective(int number, double bytes, CollectiveKind kind);
   bool is_analytic(const TransferClass& transfer) const;
   double step_latency_s(const TransferClass& transfer, const TransferCost& cost) const;
   double ring_alone_s(const TransferClass& transfer, const TransferCost& cost) const;
@@ -194,9 +195,9 @@ private:
   void end_load(const Stream& stream);
   void change_load(int rank_class);
 
-  // ring.cpp: rings in chunks, piece by piece
-  void ring(Stream& stream, int op);
-  void run_position(Stream& stream, int position, const RingPlan& plan);
+  // ring.cpp: rings in chunks, piece by piece. `number` is the index of an op or the position on the ring.
+  void ring(Stream& stream, int number);
+  void run_position(Stream& stream, int number, const RingPlan& plan);
   double chunk_messages() const;  // of the entire run, before any is sent
   static void refuse_too_many_messages(double messages);
   RingPlan plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const;
@@ -208,12 +209,12 @@ private:
   void drive_lanes(int job, Matched matched);
   void run_lane(int job, const Matched& matched, std::size_t lane);
 
-  // tables.cpp: collective schedules message by message
-  void table(Stream& stream, int op, double bytes);
+  // tables.cpp: collective schedules message by message. `number` is the index of an op or a connection.
+  void table(Stream& stream, int number, double bytes);
   std::shared_ptr<TableRun> begin_table(const TransferClass& transfer, CollectiveKind kind, double bytes);
   void take_ring_table(TableRun& run, CollectiveKind kind, double bytes) const;
   void take_plan_table(TableRun& run, double bytes) const;
-  void run_connection(int job, TableRun& run, std::size_t connection);
+  void run_connection(int job, TableRun& run, std::size_t number);
   Cut cut_of(double bytes) const;
 
   // events.cpp: events of the cluster and failures of jobs

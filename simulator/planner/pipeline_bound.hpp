@@ -48,7 +48,7 @@ struct StageSpan {
 };
 // Places all passes on a timeline. `limit`: micro-batches beyond this number are not walked, but counted with
 // the fastest stage's time for each (0: all are walked).
-std::vector<StageSpan> walk_pipeline(const PipelineShape& shape, const std::vector<PartTimes>& parts,
+std::vector<StageSpan> walk_pipeline(const PipelineShape& asked, const std::vector<PartTimes>& parts,
                                      int limit);
 
 // Returns the maximum number of micro-batches of a stage's model chunks that are between their forward and

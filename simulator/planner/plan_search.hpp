@@ -67,7 +67,7 @@ private:
     }
   };
   void add(const CoreChoice& choice);
-  void tell_plans_apart(const Waiting& waiting);
+  void tell_plans_apart(const Waiting& core);
   void note_too_large(const CoreChoice& core, const GradientChoice& gradients, const CoreBound& bound,
                       double bytes);
 

@@ -84,7 +84,7 @@ std::unique_ptr<Bytes> bytes_of(const OutputFile& file, const std::string& path)
   if (!is_zipped(path)) return std::make_unique<PlainBytes>(file.descriptor());
 #ifdef REHEARSE_HAVE_ZLIB
   const int own = fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);  // zlib closes it
-  const gzFile zipped = own < 0 ? nullptr : gzdopen(own, "wb");
+  gzFile zipped = own < 0 ? nullptr : gzdopen(own, "wb");
   if (zipped != nullptr) return std::make_unique<ZippedBytes>(zipped);
   if (own >= 0) ::close(own);
   return nullptr;

@@ -144,10 +144,10 @@ std::string why_compute(const Facts& a, const Facts& b, double difference) {
     const Device &from = base.cluster->node().device, &to = other.cluster->node().device;
     if (from.name != to.name) by.push_back(to.title);
     if (base.training.precision != other.training.precision)
-      by.push_back(std::string(name_of(other.training.precision)));
+      by.emplace_back(name_of(other.training.precision));
     if (base.training.micro_batch != other.training.micro_batch)
       by.push_back(fmt::format("micro-batches of {} instead of {}", other.training.micro_batch,
-                               base.training.micro_batch));
+                                  base.training.micro_batch));
     const bool same_devices = a.slow_device() == b.slow_device();
     if (by.empty() && !same_devices)
       by.push_back(b.slow_device().empty() ? "no slow device" : b.slow_device());
@@ -177,11 +177,11 @@ std::string why_communication(const Facts& a, const Facts& b, double difference)
                                  human_bytes(b.link.bandwidth), human_bytes(a.link.bandwidth)));
   const bool overlap = b.result.scenario.strategy.overlap;
   if (overlap != a.result.scenario.strategy.overlap && overlap != more)
-    causes.push_back(overlap ? "it overlaps with the backward pass"
-                             : "nothing of it overlaps with the backward pass");
+    causes.emplace_back(overlap ? "it overlaps with the backward pass"
+                                : "nothing of it overlaps with the backward pass");
   if (b.result.scenario.strategy.blocking_p2p != a.result.scenario.strategy.blocking_p2p &&
       b.result.scenario.strategy.blocking_p2p == more)
-    causes.push_back(more ? "transfers hold up computation" : "transfers do not hold up computation");
+    causes.emplace_back(more ? "transfers hold up computation" : "transfers do not hold up computation");
   const double latency_s = b.path("latency") - a.path("latency");
   if (causes.empty() && std::abs(latency_s) > 0.3 * std::abs(difference) && (latency_s > 0) == more)
     causes.push_back(fmt::format("startup and latency, {} on the critical path instead of {}",
@@ -301,7 +301,7 @@ std::string difference_sentence(const Result& base, const Result& other, const s
   }
   if (compute_equal &&
       std::none_of(told.begin(), told.end(), [](const Part& p) { return p.key == "compute_s"; }))
-    listed.push_back("compute equal");
+    listed.emplace_back("compute equal");
   if (!listed.empty()) text += ": " + join(listed, ", ");
   text += ".";
   if (!other.metrics.memory.fits && base.metrics.memory.fits)

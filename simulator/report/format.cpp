@@ -91,11 +91,11 @@ std::string counted(double number, const std::string& noun) {
   return with_digits(number, 1) + " " + noun + (number == 1 ? "" : hisses ? "es" : "s");
 }
 
-std::string csv_field(const std::string& content) {
-  const std::string text = printable(content);
-  if (text.find_first_of(",\"") == std::string::npos) return text;
+std::string csv_field(const std::string& text) {
+  const std::string shown = printable(text);
+  if (shown.find_first_of(",\"") == std::string::npos) return shown;
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : shown) {
     if (c == '"') quoted += '"';
     quoted += c;
   }

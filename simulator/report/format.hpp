@@ -29,7 +29,7 @@ std::string in_money(double amount, const std::string& currency);  // "12.3 USD"
 std::string in_watt_hours(double wh);                              // "4.56 kWh"
 std::string in_grams(double grams);                                // "293 t"
 std::string in_gibibytes(double bytes);                            // 2^30 bytes, without the unit: "71.2"
-std::string counted(double whole, const std::string& noun);        // "1 stage", "8 stages"
+std::string counted(double number, const std::string& noun);       // "1 stage", "8 stages"
 // Returns the text as a CSV field, quoted if it has a comma or a quote (RFC 4180). Escapes control
 // characters, so that a record is one line.
 std::string csv_field(const std::string& text);

@@ -183,7 +183,7 @@ std::vector<Remedy> plainer_schedules(const Scenario& s) {
                 s};
   remedy.scenario.strategy.schedule = PipelineSchedule::one_f_one_b;
   remedy.scenario.strategy.virtual_stages = 1;
-  if (chunks) remedy.sets.push_back("strategy.virtual_stages=1");
+  if (chunks) remedy.sets.emplace_back("strategy.virtual_stages=1");
   return {remedy};
 }
 

@@ -31,7 +31,7 @@ public:
   // the runs' names; missing or empty ones default to the file's name. Returns the number that finished()
   // reports.
   int open(const QStringList& paths, const QStringList& names = {});
-  void reload(int run);  // reads the run's file again; the run keeps its id
+  void reload(int id);  // reads the run's file again; the run keeps its id
   void open_results(const QString& path);
   bool busy() const { return !jobs_.empty(); }
   double share() const;  // overall progress of reading, 0 to 1

@@ -21,7 +21,7 @@ struct CsvFile {
   std::vector<CsvRow> rows;           // each has as many fields as the header
   std::vector<std::string> problems;  // "line 7 has 3 fields; allowed: 18, as in the header"
 
-  int column(std::string_view name) const;  // -1 if there is no such column
+  int column(std::string_view wanted) const;  // -1 if there is no such column
 };
 
 // Throws InputError if the file does not exist or has no header, and Cancelled. Raises `progress`, if given,

@@ -59,9 +59,9 @@ struct PlanFile {
   std::vector<std::string> binding;  // what limits the best plan
 };
 
-// Parses the JSON. Throws InputError with the file, the position, what was found and what is allowed.
+// Parses JSON. Throws InputError with the file, the position, what was found and what is allowed.
 // Relative names of scenario files are resolved against `folder`.
-PlanFile plans_in(std::string_view json, const std::string& name, const std::string& folder);
+PlanFile plans_in(std::string_view text, const std::string& name, const std::string& folder);
 PlanFile read_plans(const std::string& path);
 // Whether the beginning of the file is that of a plans file. Reads only its first bytes.
 bool is_plan_file(const std::string& path);

@@ -19,8 +19,8 @@ std::string short_key(const std::vector<std::string>& keys, const std::string& k
 QString label_of(const PlanFile& file, std::size_t plan);  // "plan 1", "own plan", "too large 1"
 // Returns e.g. "tensor 8 x pipeline 8 x data 16, micro_batch 1, recompute none".
 QString settings_text(const PlanFile& file, const FoundPlan& plan);
-// Returns several lines: the plan's label, settings and figures.
-QString description_of(const PlanFile& file, std::size_t plan);
+// Returns several lines: the label, the settings and the figures of plan `number`.
+QString description_of(const PlanFile& file, std::size_t number);
 // Says what was found, and among how many plans; `title` is the scenario's.
 QString result_sentence(const PlanFile& file, const QString& title);
 // Says what was ruled out and what limits the best plan, one sentence each.

@@ -76,8 +76,8 @@ std::vector<std::pair<int, int>> rows_of_lines(const std::vector<Line>& lines, i
 std::vector<std::pair<int, int>> rows_under(const std::vector<Line>& lines, std::size_t at,
                                             const std::vector<std::shared_ptr<const Run>>& runs);
 
-// Returns the group of a process in the run's timeline: "node2"; empty if it is not known.
-const std::string& group_of(const Run& run, int process, Grouping grouping);
+// Returns the group of process `number` in the run's timeline: "node2"; empty if it is not known.
+const std::string& group_of(const Run& run, int number, Grouping grouping);
 // Whether `text` contains `part`; ignores the case of ASCII letters.
 bool holds(std::string_view text, std::string_view part);
 

@@ -138,13 +138,15 @@ GraphLayout on_grid(const Topology& topology, const ShownGraph& graph) {
   for (const ShownGraph::Vertex& vertex : graph.vertices) {
     const int number = place_number(topology, vertex.place);
     const int unit = number / a_unit, in_unit = number % a_unit;
-    const double left = unit % beside * cell_width, top = unit / beside * cell_height;
+    const int unit_row = unit / beside, row = in_unit / cell_columns;
+    const double left = unit % beside * cell_width, top = unit_row * cell_height;
     layout.at.push_back(vertex.members > 1
                             ? Spot{left + (cell_columns - 1) / 2.0, top + (cell_rows - 1) / 2.0}
-                            : Spot{left + in_unit % cell_columns, top + in_unit / cell_columns});
+                            : Spot{left + in_unit % cell_columns, top + row});
   }
   layout.width = beside * cell_width - 2;
-  layout.height = (units + beside - 1) / beside * cell_height - 2;
+  const int unit_rows = (units + beside - 1) / beside;
+  layout.height = unit_rows * cell_height - 2;
   return layout;
 }
 

@@ -308,7 +308,7 @@ std::optional<Time> nanoseconds_of(Token token) {
   }
   if (i < text.size()) {  // e.g. 1.6e15
     const auto number = number_of(text);
-    if (!number || std::abs(*number) > static_cast<double>(kMost / 1000)) return std::nullopt;
+    if (!number || std::abs(*number) > static_cast<double>(kMost) / 1000) return std::nullopt;
     value = std::llround(*number * 1000);
   }
   return negative ? -value : value;

@@ -192,7 +192,8 @@ Timeline read(TraceSource& source, const std::string& name, Progress& progress) 
   for (const auto& [what, count] : draft.left_out)
     timeline.problems.push_back(BadPlaces::with_commas(count) + " " + what);
   if (!draft.details_kept)
-    timeline.problems.push_back("the arguments of the events exceed 256 MB and are not shown in the details");
+    timeline.problems.emplace_back(
+        "the arguments of the events exceed 256 MB and are not shown in the details");
   if (draft.ours) {
     timeline.writer = Timeline::Writer::rehearse;
   } else if (draft.profiled) {

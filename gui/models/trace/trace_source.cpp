@@ -95,7 +95,7 @@ std::unique_ptr<TraceSource> open_trace(const std::string& path) {
   if (!zipped && std::fseek(file, 0, SEEK_SET) == 0) return std::make_unique<PlainSource>(file, size);
   std::fclose(file);
   if (!zipped) fail("it is not a seekable file");  // e.g. a pipe
-  const gzFile unzipped = gzopen(path.c_str(), "rb");
+  gzFile unzipped = gzopen(path.c_str(), "rb");
   if (unzipped == nullptr) fail(std::strerror(errno == 0 ? ENOMEM : errno));
   return std::make_unique<ZippedSource>(unzipped, size);
 }

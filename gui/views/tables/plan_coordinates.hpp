@@ -53,7 +53,7 @@ private:
   double slowness_of(std::size_t plan) const;  // 0 for the fastest, 1 for the slowest
   void move_end(bool upper, bool up);
   void paint_lines(QPainter& painter);
-  void paint_axis(QPainter& painter, std::size_t axis);
+  void paint_axis(QPainter& painter, std::size_t number);
   void paint_legend(QPainter& painter);
 
   std::shared_ptr<const PlanFile> file_ = std::make_shared<const PlanFile>();

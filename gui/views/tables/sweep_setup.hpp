@@ -50,7 +50,7 @@ private:
     QLineEdit* values = nullptr;
     QString proposed;  // proposed values; the user may have replaced them
   };
-  QWidget* make_axis(Axis& axis, const QString& label, const QString& which);
+  QWidget* make_axis(Axis& axis, const QString& text, const QString& which);
   void read_keys();
   void propose(Axis& axis);
   void follow();

@@ -251,7 +251,7 @@ std::vector<std::string> refusals(const Scenario& scenario) {
     reasons.push_back(fmt::format(
         "DeepSpeed's pipeline engine refuses ZeRO from stage 2 on, and this is stage {}.", shards->stage));
   if (strategy.context > 1 && (strategy.pipeline > 1 || strategy.tensor > 1))
-    reasons.push_back(
+    reasons.emplace_back(
         "DeepSpeed's meshes split sequences with data parallelism only, not with tensor ranks or a "
         "pipeline.");
   const auto* t = std::get_if<Transformer>(&scenario.model.shape);

@@ -103,7 +103,7 @@ std::vector<std::string> common_refusals(const Scenario& scenario, const LaunchF
         "{} combines gradients by collectives of all ranks in each step, and has no gradients = \"{}\".",
         framework.title, strategy.gradients));
   if (is_profiled(scenario.model))
-    reasons.push_back("The scenario gives measured times of its model, and no shape.");
+    reasons.emplace_back("The scenario gives measured times of its model, and no shape.");
   return reasons;
 }
 

@@ -417,7 +417,7 @@ std::vector<std::string> megatron_refusals(const Scenario& scenario) {
   std::vector<std::string> reasons = common_refusals(scenario, kMegatron);
   const auto* t = std::get_if<Transformer>(&scenario.model.shape);
   if (!t || !t->causal)
-    reasons.push_back("pretrain_gpt.py of Megatron-LM trains transformers that predict the next token.");
+    reasons.emplace_back("pretrain_gpt.py of Megatron-LM trains transformers that predict the next token.");
   if (!t) return reasons;
   for (std::string& reason : not_a_megatron_model(*t)) reasons.push_back(std::move(reason));
   const int context = scenario.strategy.context;
@@ -428,7 +428,7 @@ std::vector<std::string> megatron_refusals(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   if (t->experts > 0 && t->biases &&
       (strategy.expert_tensor > 0 ? strategy.expert_tensor : strategy.tensor) > 1)
-    reasons.push_back(
+    reasons.emplace_back(
         "Megatron-LM splits experts by tensor ranks only where they have no biases; expert_tensor = 1 does "
         "not split them.");
   const int stages = strategy.pipeline;

@@ -54,7 +54,7 @@ std::string named_file(const TomlValue& root, const NamingSection& naming, const
 
 // An override of a single element changes an array that may only exist in the file that the scenario names,
 // so this first copies the entire array from there.
-void bring_array(Section root, std::string_view assignment, const std::string& base_folder) {
+void bring_array(const Section& root, std::string_view assignment, const std::string& base_folder) {
   const std::string_view key = key_of(assignment);
   const std::size_t bracket = key.find('[');
   if (bracket == std::string_view::npos) return;

@@ -13,7 +13,7 @@ Scenario read_command_scenario(const std::string& path, const std::vector<std::s
   Scenario scenario = piped ? read_scenario_text(read_text(in, "<stdin>", "scenario"), "<stdin>", overrides)
                             : read_scenario_file(path, overrides);
   std::vector<std::string> files = files_read.paths();
-  if (piped) files.push_back("/dev/stdin");
+  if (piped) files.emplace_back("/dev/stdin");
   if (!output.empty()) refuse_to_overwrite(option, output, files);
   return scenario;
 }

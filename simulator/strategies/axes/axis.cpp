@@ -12,7 +12,7 @@ namespace rehearse {
 #undef AXIS
 
 std::span<const AxisEntry* const> axes() {
-#define AXIS(entry) &entry,
+#define AXIS(entry) &(entry),
   static constexpr std::array kAll = {
 #include "axes.inc"
   };
@@ -58,8 +58,8 @@ int weight_copies(const StrategyChoice& choice) {
 std::vector<Factor> factors_of(const Scenario& scenario) {
   std::vector<Factor> factors;
   for (const AxisEntry* axis : axes())
-    for (Factor& factor : axis->factors(scenario))
-      if (factor.size > 1) factors.push_back(std::move(factor));
+    for (const Factor& factor : axis->factors(scenario))
+      if (factor.size > 1) factors.push_back(factor);
   for (const AxisEntry* axis : axes())
     if (axis->overlay) axis->overlay(scenario, factors);
   return factors;

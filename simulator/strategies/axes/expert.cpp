@@ -75,7 +75,7 @@ void overlay(const Scenario& scenario, std::vector<Factor>& factors) {
       // Ranks with their own batch that share nothing with others do not split the work.
       const Split& rows = factor.table.of(norm);
       const bool alone = cut >= cuts.end && rows.kind == Split::Kind::by && rows.dim == Dim::batch;
-      if (!alone) parts.push_back(std::move(part));
+      if (!alone) parts.push_back(part);
       end = cut;
     }
   }

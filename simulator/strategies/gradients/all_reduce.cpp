@@ -162,12 +162,12 @@ public:
   void write(StepPlan& plan) const override {
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) write_stage(plan, s);
     if (plan.tied_parameters > 0)
-      plan.notes.push_back(
+      plan.notes.emplace_back(
           "The first and the last stage both hold the tied embedding and add up its gradients.");
     if (gradient_ranks(plan) == 1) return;
     if (compression_.kind != Compression::none)
-      plan.notes.push_back("Compression kernels are assumed to run at the speed of element-wise ones.");
-    if (fusion_) plan.notes.push_back("A cycle of Horovod's loop begins with the backward pass.");
+      plan.notes.emplace_back("Compression kernels are assumed to run at the speed of element-wise ones.");
+    if (fusion_) plan.notes.emplace_back("A cycle of Horovod's loop begins with the backward pass.");
   }
 
 private:

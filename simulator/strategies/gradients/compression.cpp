@@ -212,7 +212,7 @@ void write_compressed_sync(StepPlan& plan, StageProgram& stage, const Compressed
   const std::vector<int> tensors = stage.program.ops[compressed].writes;  // gradients, buffers, error
   for (std::size_t i = 1; i < sync.parts.size(); ++i) {
     Op op = part_op(plan, stage, sync, i, "gradients", bucket);
-    if (i == 1) op.after = std::move(after);
+    if (i == 1) op.after = std::move(after);  // NOLINT(bugprone-use-after-move): only once
     op.reads = op.writes = tensors;
     add_op(stage.program, std::move(op));
   }

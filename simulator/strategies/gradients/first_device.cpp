@@ -107,11 +107,11 @@ public:
     if (plan.scenario.strategy.data == 1) return;
     plan.schedule.programs.push_back(device_program(plan, loss, false));
     if (loss.kernels.empty()) {
-      plan.notes.push_back(
+      plan.notes.emplace_back(
           "The model does not describe its outputs and their loss: none are sent or computed.");
       return;
     }
-    plan.notes.push_back(
+    plan.notes.emplace_back(
         "While the first device computes the loss of all outputs and updates, the others wait.");
   }
 };

@@ -11,7 +11,7 @@ namespace rehearse {
 #undef GRADIENT_STRATEGY
 
 std::span<const GradientStrategyEntry* const> gradient_strategies() {
-#define GRADIENT_STRATEGY(entry) &entry,
+#define GRADIENT_STRATEGY(entry) &(entry),
   static constexpr std::array kAll = {
 #include "gradient_strategies.inc"
   };

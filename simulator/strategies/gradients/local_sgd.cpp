@@ -53,9 +53,11 @@ public:
   // The schedule contains all passes of a round, so their number is limited.
   void fit(Section& strategy, const Scenario& scenario) const override {
     const Training& training = scenario.training;
-    const double microbatches = training.global_batch / (training.micro_batch * scenario.strategy.data);
-    const double most = std::min<double>(
-        kMaxMicrobatches, kMaxPasses / (scenario.strategy.pipeline * scenario.strategy.virtual_stages));
+    const auto microbatches =
+        static_cast<double>(training.global_batch / (training.micro_batch * scenario.strategy.data));
+    const std::int64_t most_passes =
+        kMaxPasses / (scenario.strategy.pipeline * scenario.strategy.virtual_stages);
+    const double most = std::min<double>(kMaxMicrobatches, most_passes);
     if (every_ * microbatches > most)
       strategy.section("local_sgd")
           .refuse("every", fmt::format("{}, each step of {} micro-batches", every_, microbatches),

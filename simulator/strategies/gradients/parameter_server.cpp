@@ -186,7 +186,7 @@ public:
     plan.schedule.programs.push_back(synchronous ? synchronous_server(plan, stages)
                                                  : asynchronous_server(plan, stages));
     if (plan.tied_parameters > 0)
-      plan.notes.push_back(
+      plan.notes.emplace_back(
           "The first and the last stage both hold the tied embedding, and the servers update it for both.");
   }
 

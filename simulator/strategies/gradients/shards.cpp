@@ -531,7 +531,7 @@ public:
   void write(StepPlan& plan) const override {
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) StageWriter(plan, s, choice_).write();
     if (plan.tied_parameters > 0)
-      plan.notes.push_back(
+      plan.notes.emplace_back(
           "The first and the last stage both hold the tied embedding and add up its gradients.");
   }
 

@@ -52,9 +52,9 @@ double gathered_share(const Scenario& scenario);
 // Returns the collective that changes a tensor's placement in a pass, on the compute stream. The op has no
 // name yet.
 Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass);
-// Sums the bucket's gradients of which ranks that share layers hold partial sums, on the compute stream.
-// Returns the index of the last op, or -1 if there are none. `gradients`: the tensor that holds them.
-int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t bucket, int gradients);
+// Sums the gradients of bucket `number` of which ranks that share layers hold partial sums, on the compute
+// stream. Returns the index of the last op, or -1 if there are none. `gradients`: the tensor that holds them.
+int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t number, int gradients);
 // Returns whether bucket `number` contains the layer with the embedding that both the first and the last
 // stage hold.
 bool holds_tied_embedding(const StepPlan& plan, const StageProgram& stage, std::size_t number);

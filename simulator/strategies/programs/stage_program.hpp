@@ -85,12 +85,12 @@ struct StageProgram {
   double parameters() const;
 };
 
-// Returns a stage's program with its buckets, weights and gradients, but without ops.
-StageProgram begin_stage(const StepPlan& plan, int stage, StageTraffic traffic);
+// Returns the program of stage `number` with its buckets, weights and gradients, but without ops.
+StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic);
 // Like the overload above, with buckets by another rule; they cover a chunk's layers in order of the backward
 // pass.
 using BucketRule = std::function<std::vector<Bucket>(const LayerRange& layers)>;
-StageProgram begin_stage(const StepPlan& plan, int stage, StageTraffic traffic, const BucketRule& rule);
+StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic, const BucketRule& rule);
 // Ends a step that has no optimizer op once the last sends have ended.
 void end_stage(StepPlan& plan, StageProgram& stage);
 
