@@ -147,7 +147,7 @@ std::string why_compute(const Facts& a, const Facts& b, double difference) {
       by.emplace_back(name_of(other.training.precision));
     if (base.training.micro_batch != other.training.micro_batch)
       by.push_back(fmt::format("micro-batches of {} instead of {}", other.training.micro_batch,
-                                  base.training.micro_batch));
+                               base.training.micro_batch));
     const bool same_devices = a.slow_device() == b.slow_device();
     if (by.empty() && !same_devices)
       by.push_back(b.slow_device().empty() ? "no slow device" : b.slow_device());
