@@ -45,13 +45,13 @@ struct ParameterTensor {
   bool sharded() const { return local.elements() < whole.elements(); }
 };
 
-// The weights of a layer on one rank, in memory order. `model` is model_layers() of the scenario.
+// The weights of layer `number` on one rank, in memory order. `model` is model_layers() of the scenario.
 // `table_copy`: the last layer has a copy of the tied embedding.
 struct LayerParameters {
   std::vector<ParameterTensor> tensors;
   std::size_t elements = 0;
 };
-LayerParameters layer_parameters(const Scenario& scenario, const std::vector<Layer>& model, int layer,
+LayerParameters layer_parameters(const Scenario& scenario, const std::vector<Layer>& model, int number,
                                  const Shards& shards, bool table_copy);
 
 // Returns the initial values of the rank's part, as in GPT-2 (Radford et al., "Language Models are
