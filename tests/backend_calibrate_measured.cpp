@@ -1,6 +1,6 @@
 // Tests calibrations that measure: ranks on this machine, links of an emulated cluster, and the resulting
 // files.
-#include <stdlib.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 
 #include <chrono>
 #include <filesystem>
