@@ -410,8 +410,8 @@ TEST_CASE("an emulated star and tree have their rates, and nothing stays behind"
   const std::string before = own_devices();
   constexpr double kPayload = 1448. / 1514;
   constexpr std::size_t kBytes = 1 << 18;
-  // The links are slow because a link sends nothing while the processor is late by more than its bucket holds
-  // (2,000 bytes: 0.8 ms at 20 Mbit/s).
+  // Slow links keep their rate on a busy machine: a link loses time only if the processor is late by more
+  // than the time in which its token bucket of 2,000 bytes fills (0.8 ms at 20 Mbit/s).
   struct Case {
     const char* what;
     ClusterParts parts;

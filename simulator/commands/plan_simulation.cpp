@@ -117,7 +117,7 @@ bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, i
     const int shorter_count = times * few, longer_count = times * more,
               least_count = 2 * shorter_count - longer_count;
     if (longer_count >= all) return false;
-    // `small` is moved only in the first round. NOLINTBEGIN(bugprone-use-after-move)
+    // Only the first iteration moves `small`. NOLINTBEGIN(bugprone-use-after-move)
     const Prediction shorter = predict(with_microbatches(scenario, shorter_count), Where::child),
                      longer = times == 1
                                   ? predict(with_microbatches(scenario, more), std::move(small), Where::child)

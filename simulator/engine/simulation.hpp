@@ -160,8 +160,8 @@ private:
   int slot(const Stream& stream, int op, int part) const;                  // slot of a message or collective
   double amount_here(const Stream& stream, const Quantity& amount) const;  // value at the stream's rank
 
-  // transfers.cpp: matches the sides of transfers and carries them out. `number` is the index of an op in its
-  // program, of a transfer in match_...().
+  // transfers.cpp: matches the sides of transfers and carries them out. `number` is the index of the op in
+  // its program; for match_message() and match_collective(), the index of the transfer class.
   void exchange(Stream& stream, int number);
   void collective(Stream& stream, int number);
   void join_collective(Stream& stream, int number);
@@ -195,7 +195,8 @@ private:
   void end_load(const Stream& stream);
   void change_load(int rank_class);
 
-  // ring.cpp: rings in chunks, piece by piece. `number` is the index of an op or the position on the ring.
+  // ring.cpp: rings in chunks, piece by piece. `number` is the index of the op in ring() and the
+  // position on the ring in run_position().
   void ring(Stream& stream, int number);
   void run_position(Stream& stream, int number, const RingPlan& plan);
   double chunk_messages() const;  // of the entire run, before any is sent
@@ -209,7 +210,8 @@ private:
   void drive_lanes(int job, Matched matched);
   void run_lane(int job, const Matched& matched, std::size_t lane);
 
-  // tables.cpp: collective schedules message by message. `number` is the index of an op or a connection.
+  // tables.cpp: collective schedules message by message. `number` is the index of the op in table() and of
+  // the connection in run_connection().
   void table(Stream& stream, int number, double bytes);
   std::shared_ptr<TableRun> begin_table(const TransferClass& transfer, CollectiveKind kind, double bytes);
   void take_ring_table(TableRun& run, CollectiveKind kind, double bytes) const;
