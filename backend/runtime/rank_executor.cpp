@@ -52,7 +52,7 @@ public:
       // Streams that repeat endlessly stop when their senders announce that they send no more. This rank does
       // so for its own receivers once its other streams have sent everything.
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return failure_ || limited_ended(); });
+      ended_.wait(lock, [&] { return failure_ || limited_ended(); });
     }
     if (!failure_) finish();
     for (std::thread& thread : threads) thread.join();
@@ -77,6 +77,11 @@ private:
     bool holding = false;  // waits for a counter
     int last_sender = -1;
     std::vector<Recorded> recorded;
+    // What the stream waits for, guarded by `mutex_`, so that only streams that can continue are woken.
+    // Waking all of them after every op took more time than most small ops.
+    std::condition_variable changed;
+    int awaited_op = -1, awaited_turn = -1;
+    long awaited_runs = 0;  // of `awaited_op`
   };
   // Serves ops in the order in which they arrive.
   struct TurnState {
@@ -111,7 +116,22 @@ private:
       if (!failure_) failure_ = std::move(failure);
     }
     hardware_.abort(reason);
-    changed_.notify_all();
+    wake_all();
+  }
+
+  void wake_all() {
+    for (Stream& stream : streams_) stream.changed.notify_one();
+    ended_.notify_one();
+  }
+
+  // Wakes the streams that can continue. Unlocks first, because they would block on the lock at once.
+  template <class CanContinue>
+  void wake(std::unique_lock<std::mutex>& lock, CanContinue can_continue) {
+    std::vector<Stream*> woken;
+    for (Stream& stream : streams_)
+      if (can_continue(stream)) woken.push_back(&stream);
+    lock.unlock();
+    for (Stream* stream : woken) stream->changed.notify_one();
   }
 
   void guard(int number) {
@@ -131,9 +151,11 @@ private:
     } catch (...) {
       fail(std::current_exception());
     }
-    const std::lock_guard lock(mutex_);
-    streams_[number].ended = true;
-    changed_.notify_all();
+    {
+      const std::lock_guard lock(mutex_);
+      streams_[number].ended = true;
+    }
+    wake_all();
   }
 
   void run_step(int number) {
@@ -164,7 +186,7 @@ private:
     bool turn_taken = false;
     const auto take_turn = [&] {
       if (op.turn < 0 || turn_taken) return;
-      acquire(op.turn);
+      acquire(number, op.turn);
       turn_taken = true;
       r.begin = hardware_.mark(number);
     };
@@ -210,17 +232,16 @@ private:
   }
 
   void end_op(int op, const Moment& end) {
-    const std::lock_guard lock(mutex_);
-    ++done_[op];
+    std::unique_lock lock(mutex_);
+    const long runs = ++done_[op];
     ends_[op].push_back(end);
-    changed_.notify_all();
+    wake(lock, [&](const Stream& stream) { return stream.awaited_op == op && stream.awaited_runs <= runs; });
   }
 
   // Waits until `reached` holds. Throws StreamOver if it can no longer become true.
   template <class Reached, class Hopeless>
-  void await(Reached reached, Hopeless hopeless) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return failure_ || reached() || hopeless(); });
+  void await(int number, std::unique_lock<std::mutex>& lock, Reached reached, Hopeless hopeless) {
+    streams_[number].changed.wait(lock, [&] { return failure_ || reached() || hopeless(); });
     if (failure_) throw Stopped{};
     if (!reached()) throw StreamOver{};
   }
@@ -229,62 +250,63 @@ private:
     const StreamCursor& cursor = streams_[number].cursor;
     for (const Dependency& d : cursor.current().after) {
       const int its_stream = program_.ops[d.op].stream;
-      long required = 0;
-      {
-        const std::lock_guard lock(mutex_);
-        required = cursor.required(d, done_);
-      }
+      std::unique_lock lock(mutex_);
+      const long required = cursor.required(d, done_);
       if (required <= 0) continue;
-      await([&] { return done_[d.op] >= required; }, [&] { return streams_[its_stream].ended; });
+      Stream& stream = streams_[number];
+      stream.awaited_op = d.op;
+      stream.awaited_runs = required;
+      await(
+          number, lock, [&] { return done_[d.op] >= required; }, [&] { return streams_[its_stream].ended; });
+      stream.awaited_op = -1;
       if (its_stream == number) continue;
-      Moment end;
-      {
-        const std::lock_guard lock(mutex_);
-        // The end of the run that is required: asynchronous streams may already have issued later runs, which
-        // may wait for this op.
-        end = ends_[d.op][static_cast<std::size_t>(required) - 1];
-      }
+      // The end of the run that is required: asynchronous streams may already have issued later runs, which
+      // may wait for this op.
+      const Moment end = ends_[d.op][static_cast<std::size_t>(required) - 1];
+      lock.unlock();
       hardware_.wait_for(number, end);
     }
   }
 
   void signal(const CounterAddress& counter) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     ++counters_[counter];
-    changed_.notify_all();
+    wake(lock, [](const Stream& stream) { return stream.holding; });
   }
 
   void wait_until(int number) {
     const StreamCursor& cursor = streams_[number].cursor;
+    std::unique_lock lock(mutex_);
+    if (cursor.reached(counters_)) return;
+    streams_[number].holding = true;
+    for (Stream& stream : streams_)  // this stream may have been the last that could raise their counters
+      if (stream.holding) stream.changed.notify_one();
     // Once all other streams have ended or wait for counters themselves, nobody can raise this counter.
-    {
-      const std::lock_guard lock(mutex_);
-      if (cursor.reached(counters_)) return;
-      streams_[number].holding = true;
-      changed_.notify_all();
-    }
-    await([&] { return cursor.reached(counters_); },
-          [&] {
-            for (std::size_t s = 0; s < streams_.size(); ++s)
-              if (static_cast<int>(s) != number && !streams_[s].ended && !streams_[s].holding) return false;
-            return true;
-          });
-    const std::lock_guard lock(mutex_);
+    await(
+        number, lock, [&] { return cursor.reached(counters_); },
+        [&] {
+          for (std::size_t s = 0; s < streams_.size(); ++s)
+            if (static_cast<int>(s) != number && !streams_[s].ended && !streams_[s].holding) return false;
+          return true;
+        });
     streams_[number].holding = false;
   }
 
-  void acquire(int turn) {
+  void acquire(int number, int turn) {
     std::unique_lock lock(mutex_);
     TurnState& state = turns_[turn];
     const long ticket = state.next++;
-    changed_.wait(lock, [&] { return failure_ || ticket < state.served + state.at_once; });
+    Stream& stream = streams_[number];
+    stream.awaited_turn = turn;
+    stream.changed.wait(lock, [&] { return failure_ || ticket < state.served + state.at_once; });
+    stream.awaited_turn = -1;
     if (failure_) throw Stopped{};
   }
 
   void release(int turn) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     ++turns_[turn].served;
-    changed_.notify_all();
+    wake(lock, [turn](const Stream& stream) { return stream.awaited_turn == turn; });
   }
 
   const Program& program_;
@@ -293,7 +315,7 @@ private:
   Hardware& hardware_;
   const std::function<void(const RankSpan&)>& on_span_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable ended_;          // a stream has ended
   std::vector<std::vector<Moment>> ends_;  // by op, then by its runs
   std::vector<long> done_;                 // by op: the number of its runs that have ended
   Counters counters_;
