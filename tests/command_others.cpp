@@ -262,6 +262,7 @@ TEST_CASE("a bad table is refused with its place") {
            {"id,id,measured_step_s,source\na,a,1,b\n", "column \"id\" appears twice; allowed: once"},
            {"id,measured_step_s,source," + std::string(10'000, 'x') + "\na,1,b,c\n", "xxx...\" is unknown"},
            {"id,measured_step_s,source\na,1\n", "t.csv:2:1: the row has 2 fields; allowed: 3"},
+           {"id,measured_step_s,source\na\n", "t.csv:2:1: the row has 1 field; allowed: 3"},
            {"id,measured_step_s,source\na,1,b\nb,-1,b\n", "t.csv:3:1: measured_step_s is \"-1\""},
            {"id,measured_step_s,source\na,nan,b\n", "measured_step_s is \"nan\""},
            {"id,measured_step_s,source\na,1s,b\n", "measured_step_s is \"1s\""},

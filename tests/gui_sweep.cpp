@@ -49,7 +49,7 @@ TEST_CASE("CSV is read by RFC 4180, and broken lines are told") {
                                    {"a,b\n,\n\n", {{"", ""}}, {}},
                                    {"a,b\n1\n1,2,3\n4,5\n",
                                     {{"4", "5"}},
-                                    {"line 2 has 1 fields; allowed: 2, as in the header",
+                                    {"line 2 has 1 field; allowed: 2, as in the header",
                                      "line 3 has 3 fields; allowed: 2, as in the header"}},
                                    {"a,b\n1,2\n\"x,3\n", {{"1", "2"}}, {"line 3: a quote is not closed"}}};
   for (const Case& c : cases) {

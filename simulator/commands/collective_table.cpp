@@ -18,6 +18,7 @@
 #include "simulator/commands/collective_time.hpp"
 #include "simulator/commands/collective_uncertainty.hpp"
 #include "simulator/commands/csv_records.hpp"
+#include "simulator/report/format.hpp"
 
 namespace rehearse {
 namespace {
@@ -155,8 +156,9 @@ MeasurementTable parse_printed_table(const std::string& text, const std::string&
     if (words.empty() || words[0][0] == '#' || time_column == 0) continue;
     if (words[0].find_first_not_of("0123456789") != std::string::npos) continue;  // a line of a log
     if (words.size() <= time_column)
-      throw InputError(place, fmt::format("the row has {} columns; allowed: {} or more, as in the header",
-                                          words.size(), time_column + 1));
+      throw InputError(place,
+                       fmt::format("the row has {}; allowed: {} or more, as in the header",
+                                   counted(static_cast<double>(words.size()), "column"), time_column + 1));
     if (words[0] == "0") continue;
     PublishedRow& row = table.rows.emplace_back();
     row.id = words[0];

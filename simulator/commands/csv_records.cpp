@@ -8,6 +8,7 @@
 #include "models/text/number_in.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/toml_value.hpp"
+#include "simulator/report/format.hpp"
 
 namespace rehearse {
 namespace {
@@ -19,9 +20,10 @@ void check(const std::vector<CsvRecord>& records, const std::string& path) {
       throw InputError({path, 1, 1}, fmt::format("column {} appears twice; allowed: once", in_quotes(name)));
   for (const CsvRecord& record : records)
     if (record.fields.size() != columns.size())
-      throw InputError({path, record.line, 1},
-                       fmt::format("the row has {} fields; allowed: {}, the number of columns",
-                                   record.fields.size(), columns.size()));
+      throw InputError(
+          {path, record.line, 1},
+          fmt::format("the row has {}; allowed: {}, the number of columns",
+                      counted(static_cast<double>(record.fields.size()), "field"), columns.size()));
 }
 
 }  // namespace

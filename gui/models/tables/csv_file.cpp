@@ -9,6 +9,7 @@
 #include "models/text/error.hpp"
 #include "models/text/number_in.hpp"
 #include "models/text/read_text.hpp"
+#include "simulator/report/format.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -93,8 +94,8 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
     if (open)
       problem(fmt::format("line {}: a quote is not closed", row.line));
     else if (row.fields.size() != file.header.size())
-      problem(fmt::format("line {} has {} fields; allowed: {}, as in the header", row.line, row.fields.size(),
-                          file.header.size()));
+      problem(fmt::format("line {} has {}; allowed: {}, as in the header", row.line,
+                          counted(static_cast<double>(row.fields.size()), "field"), file.header.size()));
     else
       file.rows.push_back(std::move(row));
   }
