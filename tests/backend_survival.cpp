@@ -161,7 +161,7 @@ void check_finished_steps(const std::string& trace, const std::string& err, cons
 }  // namespace
 
 TEST_CASE("A rank that is killed ends the run, finished steps are recorded and no process stays behind",
-          "[alone]") {
+          "[queued]") {
   const bool recorded = GENERATE(false, true);
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
@@ -178,7 +178,7 @@ TEST_CASE("A rank that is killed ends the run, finished steps are recorded and n
 }
 
 TEST_CASE("What a run had finished before it failed is predicted and judged like any other run",
-          "[alone][release]") {
+          "[queued][release]") {
   const bool judged_here = std::filesystem::exists(std::string(REHEARSE_BIN_DIR) + "/rehearse");
   if (!judged_here) SKIP("rehearse was not built: SimGrid is missing");
   const Scratch scratch;
@@ -195,7 +195,7 @@ TEST_CASE("What a run had finished before it failed is predicted and judged like
   CHECK(judged.out.find("the run ended early, after ") != std::string::npos);
 }
 
-TEST_CASE("Where no step was finished, the message says so and nothing is written", "[alone]") {
+TEST_CASE("Where no step was finished, the message says so and nothing is written", "[queued]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
   Background run(program() + "--trace " + trace + " --set model.profiled.forward_ms=60000 " + scenario,
@@ -209,7 +209,7 @@ TEST_CASE("Where no step was finished, the message says so and nothing is writte
   CHECK_FALSE(std::filesystem::exists(trace));
 }
 
-TEST_CASE("Finished steps that cannot be written are told with the cause", "[alone]") {
+TEST_CASE("Finished steps that cannot be written are told with the cause", "[queued]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
   Background run(program() + "--trace /dev/full " + scenario, scratch);
@@ -222,7 +222,7 @@ TEST_CASE("Finished steps that cannot be written are told with the cause", "[alo
         std::string::npos);
 }
 
-TEST_CASE("Rounds that asynchronous workers had finished are recorded", "[alone]") {
+TEST_CASE("Rounds that asynchronous workers had finished are recorded", "[queued]") {
   const Scratch scratch;
   const std::string scenario =
       scratch.write("long.toml", std::string(kLong) + "[strategy.parameter_server]\nmode = \"async\"\n");
@@ -243,7 +243,7 @@ TEST_CASE("Rounds that asynchronous workers had finished are recorded", "[alone]
 }
 
 TEST_CASE("Losses of the steps that a run had finished are recorded, those of a run that ends well",
-          "[alone][release]") {
+          "[queued][release]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("deep.toml", kDeepPerceptron);
   const std::string trace = scratch.path("run.json"), whole = scratch.path("whole.json");
@@ -269,7 +269,7 @@ TEST_CASE("Losses of the steps that a run had finished are recorded, those of a 
 }
 
 TEST_CASE("Spans that a rank has written are there when it is killed, and half a step is not taken",
-          "[alone]") {
+          "[queued]") {
   using namespace rehearse;
   const Scenario scenario = read_scenario_text(kLong, "long.toml");
   const Plan plan = write_schedule(scenario);
@@ -310,7 +310,7 @@ TEST_CASE("Spans that a rank has written are there when it is killed, and half a
     CHECK(finished.spans[rank].size() == static_cast<std::size_t>(spans_of_step[rank]));
 }
 
-TEST_CASE("A run that is interrupted says so and stops its ranks", "[alone]") {
+TEST_CASE("A run that is interrupted says so and stops its ranks", "[queued]") {
   const int signal = GENERATE(SIGINT, SIGTERM);
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
@@ -324,7 +324,7 @@ TEST_CASE("A run that is interrupted says so and stops its ranks", "[alone]") {
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("Ranks end with a run that is killed outright", "[alone]") {
+TEST_CASE("Ranks end with a run that is killed outright", "[queued]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
   Background run(program() + scenario, scratch);
@@ -334,7 +334,7 @@ TEST_CASE("Ranks end with a run that is killed outright", "[alone]") {
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("A rank that stands still is given up", "[alone]") {
+TEST_CASE("A rank that stands still is given up", "[queued]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
   Background run(program() + "--patience 2 " + scenario, scratch);
@@ -347,7 +347,7 @@ TEST_CASE("A rank that stands still is given up", "[alone]") {
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("An emulated run leaves no process behind, and with them no network", "[alone][release]") {
+TEST_CASE("An emulated run leaves no process behind, and with them no network", "[queued][release]") {
   if (const std::string missing = rehearse::emulation_missing(); !missing.empty()) SKIP(missing);
   const int signal = GENERATE(SIGINT, SIGKILL);
   const Scratch scratch;
@@ -361,7 +361,7 @@ TEST_CASE("An emulated run leaves no process behind, and with them no network", 
   CHECK(run_program("rehearse-run", "--version; ip -o link | wc -l; ip netns").out == before);
 }
 
-TEST_CASE("A link that goes down ends the run", "[alone][release]") {
+TEST_CASE("A link that goes down ends the run", "[queued][release]") {
   if (const std::string missing = rehearse::emulation_missing(); !missing.empty()) SKIP(missing);
   using namespace rehearse;
   const Scenario scenario = read_scenario_text(kLong, "long.toml");
@@ -392,7 +392,7 @@ TEST_CASE("A link that goes down ends the run", "[alone][release]") {
   CHECK(seconds < 1.5 + kPatienceS);
 }
 
-TEST_CASE("A full disk is told, after the result", "[alone]") {
+TEST_CASE("A full disk is told, after the result", "[queued]") {
   const Scratch scratch;
   const std::string arguments =
       "run --format json --set run.steps=3 --trace /dev/full " + scratch.write("s.toml", kLong);
@@ -407,7 +407,7 @@ TEST_CASE("A full disk is told, after the result", "[alone]") {
 }
 
 TEST_CASE("Under mpirun a killed rank ends the run, and leaves no process and no shared memory",
-          "[alone][release]") {
+          "[queued][release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
@@ -425,7 +425,7 @@ TEST_CASE("Under mpirun a killed rank ends the run, and leaves no process and no
 }
 
 TEST_CASE("Under mpirun a run that fails has its finished steps recorded, whoever was killed",
-          "[alone][release]") {
+          "[queued][release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
@@ -441,7 +441,7 @@ TEST_CASE("Under mpirun a run that fails has its finished steps recorded, whoeve
   CHECK(run_program("rehearse-run", "--version; ls /dev/shm | grep -v gpu-stand-in").out == before);
 }
 
-TEST_CASE("Under mpirun a run that ends well is recorded by rank 0, and nobody stays", "[alone][release]") {
+TEST_CASE("Under mpirun a run that ends well is recorded by rank 0, and nobody stays", "[queued][release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
@@ -454,7 +454,7 @@ TEST_CASE("Under mpirun a run that ends well is recorded by rank 0, and nobody s
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("What a run needs and does not have is told", "[alone]") {
+TEST_CASE("What a run needs and does not have is told", "[queued]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("s.toml", kLong);
   struct Case {
