@@ -46,6 +46,12 @@ nlohmann::json parse_json(std::string_view text, const std::string& file) {
   }
 }
 
+nlohmann::json json_object_in(std::string_view text) {
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return nlohmann::json::object();
+  return json;
+}
+
 JsonReader JsonReader::at(const char* key) const {
   object();
   const auto it = value_.find(key);

@@ -16,6 +16,8 @@ namespace rehearse {
 std::string read_packed_file(const std::string& path, const std::string& kind);
 // Throws InputError if the text is not one JSON value.
 nlohmann::json parse_json(std::string_view text, const std::string& file);
+// Returns the object that the text is, or an empty object if the text is anything else.
+nlohmann::json json_object_in(std::string_view text);
 
 // A value of the document, which must outlive it.
 class JsonReader {

@@ -12,6 +12,7 @@
 #include "gui/models/trace/step_windows.hpp"
 #include "models/text/error.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/json_reader.hpp"
 #include "simulator/trace/rows.hpp"
 #include "simulator/trace/run_cost.hpp"
 
@@ -41,11 +42,6 @@ const json& at(const json& object, const char* key) {
   if (!object.is_object()) return nothing;
   const auto it = object.find(key);
   return it == object.end() ? nothing : *it;
-}
-
-json parsed(const std::string& text) {
-  json document = json::parse(text, nullptr, false);
-  return document.is_object() ? document : json::object();
 }
 
 void add_part(RunFigures& figures, std::string name, Kind kind, double seconds) {
@@ -289,7 +285,7 @@ TimeRange in_timeline(const Timeline& timeline, StepWindow window) {
 RunFigures figures_of(const Timeline& timeline) {
   RunFigures figures;
   figures.step = {timeline.begin, timeline.end};
-  const json other = parsed(timeline.other_data);
+  const json other = json_object_in(timeline.other_data);
   const json &result = at(other, "result"), &measured = at(other, "measured");
   const bool asynchronous = at(result, "asynchrony").is_object() && !at(result, "asynchrony").empty();
   if (timeline.writer == Timeline::Writer::rehearse && !asynchronous) {

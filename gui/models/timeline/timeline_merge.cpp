@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "gui/models/timeline/rank_kinds.hpp"
 #include "gui/models/timeline/timeline_layout.hpp"
 #include "gui/models/trace/trace_file.hpp"
+#include "simulator/report/json_reader.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -16,9 +16,8 @@ constexpr Time kYear = 31'557'600'000'000'000;
 
 // Returns time 0 of the timeline on its machine's clock; nullopt if the file does not give it.
 std::optional<Time> clock_of(const Timeline& timeline) {
-  const auto json = nlohmann::json::parse(timeline.metadata, nullptr, false);
-  if (json.is_object() && json.contains("baseTimeNanoseconds") &&
-      json["baseTimeNanoseconds"].is_number_integer()) {
+  const auto json = json_object_in(timeline.metadata);
+  if (json.contains("baseTimeNanoseconds") && json["baseTimeNanoseconds"].is_number_integer()) {
     const auto base = json["baseTimeNanoseconds"].get<Time>();
     if (base > kYear && base < 150 * kYear && timeline.origin < 150 * kYear) return base + timeline.origin;
   }

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "simulator/report/json_reader.hpp"
 
 namespace rehearse::gui {
 
 void facts_of(const Timeline& timeline, Run& run) {
-  const auto other = nlohmann::json::parse(timeline.other_data, nullptr, false);
-  if (!other.is_object()) return;
+  const auto other = json_object_in(timeline.other_data);
   if (other.contains("measured")) run.source = Run::Source::measured;
   const auto text = other.find("scenario_text");
   if (text != other.end() && text->is_string()) run.scenario_text = text->get<std::string>();

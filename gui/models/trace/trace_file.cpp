@@ -7,12 +7,12 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "gui/models/timeline/timeline_layout.hpp"
 #include "gui/models/trace/trace_builder.hpp"
 #include "models/text/error.hpp"
+#include "simulator/report/json_reader.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -122,10 +122,6 @@ void keep_others(Timeline& timeline, const std::vector<std::pair<std::string, st
   if (!text.empty()) timeline.metadata = text + "}";
 }
 
-nlohmann::json parsed(const std::string& text) {
-  return nlohmann::json::parse(text, nullptr, false);
-}
-
 // Names a profiler's processes, which are all called "python", by rank and device.
 void name_profiled(Timeline& timeline, const Draft& draft) {
   const RankOfProfile rank = rank_of(timeline);
@@ -219,8 +215,8 @@ Timeline parse_timeline(std::string_view text, const std::string& name) {
 
 RankOfProfile rank_of(const Timeline& timeline) {
   RankOfProfile rank;
-  const auto json = parsed(timeline.metadata);
-  if (!json.is_object() || !json.contains("distributedInfo")) return rank;
+  const auto json = json_object_in(timeline.metadata);
+  if (!json.contains("distributedInfo")) return rank;
   const auto& info = json["distributedInfo"];
   const auto integer = [&](const char* key) {
     return info.is_object() && info.contains(key) && info[key].is_number_integer() ? info[key].get<int>()
