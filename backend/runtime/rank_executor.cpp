@@ -77,11 +77,9 @@ private:
     bool holding = false;  // waits for a counter
     int last_sender = -1;
     std::vector<Recorded> recorded;
-    // What the stream waits for, guarded by `mutex_`, so that only streams that can continue are woken.
-    // Waking all of them after every op took more time than most small ops.
+    // While the stream waits: tells whether it can continue. Guarded by `mutex_`.
+    const std::function<bool()>* can_continue = nullptr;
     std::condition_variable changed;
-    int awaited_op = -1, awaited_turn = -1;
-    long awaited_runs = 0;  // of `awaited_op`
   };
   // Serves ops in the order in which they arrive.
   struct TurnState {
@@ -116,20 +114,26 @@ private:
       if (!failure_) failure_ = std::move(failure);
     }
     hardware_.abort(reason);
-    wake_all();
-  }
-
-  void wake_all() {
-    for (Stream& stream : streams_) stream.changed.notify_one();
+    std::unique_lock lock(mutex_);
+    wake(lock);
     ended_.notify_one();
   }
 
-  // Wakes the streams that can continue. Unlocks first, because they would block on the lock at once.
-  template <class CanContinue>
-  void wake(std::unique_lock<std::mutex>& lock, CanContinue can_continue) {
+  // Waits until `can_continue` holds or a stream fails; throws Stopped in the latter case.
+  void wait(int number, std::unique_lock<std::mutex>& lock, const std::function<bool()>& can_continue) {
+    Stream& stream = streams_[number];
+    stream.can_continue = &can_continue;
+    stream.changed.wait(lock, [&] { return failure_ || can_continue(); });
+    stream.can_continue = nullptr;
+    if (failure_) throw Stopped{};
+  }
+
+  // Wakes the streams that can continue; waking all of them after every op took more time than most small
+  // ops. Unlocks before it wakes them, because they need the lock at once.
+  void wake(std::unique_lock<std::mutex>& lock) {
     std::vector<Stream*> woken;
     for (Stream& stream : streams_)
-      if (can_continue(stream)) woken.push_back(&stream);
+      if (stream.can_continue && (failure_ || (*stream.can_continue)())) woken.push_back(&stream);
     lock.unlock();
     for (Stream* stream : woken) stream->changed.notify_one();
   }
@@ -151,11 +155,10 @@ private:
     } catch (...) {
       fail(std::current_exception());
     }
-    {
-      const std::lock_guard lock(mutex_);
-      streams_[number].ended = true;
-    }
-    wake_all();
+    std::unique_lock lock(mutex_);
+    streams_[number].ended = true;
+    wake(lock);
+    ended_.notify_one();
   }
 
   void run_step(int number) {
@@ -233,16 +236,17 @@ private:
 
   void end_op(int op, const Moment& end) {
     std::unique_lock lock(mutex_);
-    const long runs = ++done_[op];
+    ++done_[op];
     ends_[op].push_back(end);
-    wake(lock, [&](const Stream& stream) { return stream.awaited_op == op && stream.awaited_runs <= runs; });
+    wake(lock);
   }
 
   // Waits until `reached` holds. Throws StreamOver if it can no longer become true.
   template <class Reached, class Hopeless>
   void await(int number, std::unique_lock<std::mutex>& lock, Reached reached, Hopeless hopeless) {
-    streams_[number].changed.wait(lock, [&] { return failure_ || reached() || hopeless(); });
     if (failure_) throw Stopped{};
+    if (reached()) return;
+    wait(number, lock, [&] { return reached() || hopeless(); });
     if (!reached()) throw StreamOver{};
   }
 
@@ -253,15 +257,11 @@ private:
       std::unique_lock lock(mutex_);
       const long required = cursor.required(d, done_);
       if (required <= 0) continue;
-      Stream& stream = streams_[number];
-      stream.awaited_op = d.op;
-      stream.awaited_runs = required;
       await(
           number, lock, [&] { return done_[d.op] >= required; }, [&] { return streams_[its_stream].ended; });
-      stream.awaited_op = -1;
       if (its_stream == number) continue;
-      // The end of the run that is required: asynchronous streams may already have issued later runs, which
-      // may wait for this op.
+      // Use the end of the required run: asynchronous streams may already have issued later runs, which can
+      // depend on this op.
       const Moment end = ends_[d.op][static_cast<std::size_t>(required) - 1];
       lock.unlock();
       hardware_.wait_for(number, end);
@@ -271,7 +271,7 @@ private:
   void signal(const CounterAddress& counter) {
     std::unique_lock lock(mutex_);
     ++counters_[counter];
-    wake(lock, [](const Stream& stream) { return stream.holding; });
+    wake(lock);
   }
 
   void wait_until(int number) {
@@ -279,8 +279,8 @@ private:
     std::unique_lock lock(mutex_);
     if (cursor.reached(counters_)) return;
     streams_[number].holding = true;
-    for (Stream& stream : streams_)  // this stream may have been the last that could raise their counters
-      if (stream.holding) stream.changed.notify_one();
+    wake(lock);  // streams for which this one was the last that could raise their counter
+    lock.lock();
     // Once all other streams have ended or wait for counters themselves, nobody can raise this counter.
     await(
         number, lock, [&] { return cursor.reached(counters_); },
@@ -296,17 +296,13 @@ private:
     std::unique_lock lock(mutex_);
     TurnState& state = turns_[turn];
     const long ticket = state.next++;
-    Stream& stream = streams_[number];
-    stream.awaited_turn = turn;
-    stream.changed.wait(lock, [&] { return failure_ || ticket < state.served + state.at_once; });
-    stream.awaited_turn = -1;
-    if (failure_) throw Stopped{};
+    wait(number, lock, [&] { return ticket < state.served + state.at_once; });
   }
 
   void release(int turn) {
     std::unique_lock lock(mutex_);
     ++turns_[turn].served;
-    wake(lock, [turn](const Stream& stream) { return stream.awaited_turn == turn; });
+    wake(lock);
   }
 
   const Program& program_;
