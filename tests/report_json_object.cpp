@@ -1,4 +1,4 @@
-// Objects in JSON that comes from other programs and can be anything.
+// Checks that text from other programs is read if it is a JSON object and ignored otherwise.
 #include <string>
 
 #include "simulator/report/json_reader.hpp"

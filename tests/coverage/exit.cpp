@@ -1,5 +1,5 @@
-// Replaces _exit() in the build that counts lines (.ci/coverage). A process that ends by _exit(), as children
-// that simulate do, would otherwise lose its counts, which are written by a handler of exit().
+// Replaces _exit() in the build that counts lines (.ci/coverage), so that it writes the counts first. Child
+// processes that simulate end by _exit(), which skips the exit handler that writes them.
 extern "C" {
 void __gcov_dump();
 [[noreturn]] void __real__exit(int status);
