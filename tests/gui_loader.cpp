@@ -44,9 +44,9 @@ TEST_CASE("A measured run is read, and then judged") {
   opened.wait();
   CHECK(order == std::vector<std::string>{"opened", "judged"});
   REQUIRE(session.runs().size() == 1);
-  const gui::Run& run = *session.current();
+  const rehearse::gui::Run& run = *session.current();
   CHECK(run.name == "star-4-1mb-ring");
-  CHECK(run.source == gui::Run::Source::measured);
+  CHECK(run.source == rehearse::gui::Run::Source::measured);
   CHECK(run.judged);
   CHECK(run.not_judged.empty());
   CHECK(run.scenario_text.find("[model") != std::string::npos);
@@ -72,7 +72,7 @@ TEST_CASE("Ranks of one job that are opened together are one run") {
   REQUIRE(opened.ids.size() == 3);
   CHECK(opened.ids[2] == 0);
   CHECK(session.run(opened.ids[0])->name == "ddp-gloo (2 ranks)");
-  CHECK(session.run(opened.ids[0])->source == gui::Run::Source::profiler);
+  CHECK(session.run(opened.ids[0])->source == rehearse::gui::Run::Source::profiler);
   CHECK_FALSE(session.run(opened.ids[0])->not_judged.empty());
   CHECK(session.run(opened.ids[1])->name == "measured");
 

@@ -11,9 +11,9 @@ using namespace rehearse::gui;
 
 namespace {
 
-gui::Run run_of(const std::string& name, double step_s,
-                gui::Run::Source source = gui::Run::Source::predicted) {
-  gui::Run run;
+rehearse::gui::Run run_of(const std::string& name, double step_s,
+                          rehearse::gui::Run::Source source = rehearse::gui::Run::Source::predicted) {
+  rehearse::gui::Run run;
   run.name = name;
   run.source = source;
   run.figures.step_time_s = step_s;
@@ -24,8 +24,8 @@ gui::Run run_of(const std::string& name, double step_s,
 struct Table {
   Table() : tester(&list, QAbstractItemModelTester::FailureReportingMode::Fatal) {
     a = session.add(run_of("a", 0.5));
-    b = session.add(run_of("b", 0.6, gui::Run::Source::measured));
-    c = session.add(run_of("c", 0, gui::Run::Source::profiler));
+    b = session.add(run_of("b", 0.6, rehearse::gui::Run::Source::measured));
+    c = session.add(run_of("c", 0, rehearse::gui::Run::Source::profiler));
   }
   std::string cell(int row, int column) const {
     return list.data(list.index(row, column)).toString().toStdString();
@@ -135,7 +135,7 @@ TEST_CASE("A row is dragged to another place") {
 TEST_CASE("The table follows a run that becomes known better") {
   Table t;
   QSignalSpy changed(&t.list, &QAbstractItemModel::dataChanged);
-  gui::Run run = *t.session.run(t.c);
+  rehearse::gui::Run run = *t.session.run(t.c);
   run.figures.step_time_s = 0.25;
   t.session.replace(run);
   CHECK(changed.count() == 1);

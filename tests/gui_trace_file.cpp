@@ -64,7 +64,7 @@ TEST_CASE("A trace of ours in columns") {
 
   const SpanId forward = span_named(timeline, 0, "forward 0");
   CHECK(timeline.spans.kind[forward] == Kind::compute);
-  CHECK(timeline.spans.pass[forward] == gui::Pass::forward);
+  CHECK(timeline.spans.pass[forward] == rehearse::gui::Pass::forward);
   CHECK((timeline.spans.op[forward] == 0 && timeline.spans.step[forward] == 0));
   CHECK((timeline.spans.microbatch[forward] == 0 && timeline.spans.flops[forward] == 5e9F));
   CHECK(timeline.spans.critical[forward]);

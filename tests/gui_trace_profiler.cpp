@@ -38,7 +38,7 @@ struct Total {
 std::ostream& operator<<(std::ostream& out, const Total& total) {
   return out << total.spans << " spans, " << total.time << " ns";
 }
-Total total_of(const Timeline& timeline, Kind kind, std::optional<gui::Pass> pass = {}) {
+Total total_of(const Timeline& timeline, Kind kind, std::optional<rehearse::gui::Pass> pass = {}) {
   Total total;
   for (const Row& row : timeline.rows)
     for (SpanId s = row.first; row.track >= 0 && s < row.last; ++s) {
@@ -107,12 +107,14 @@ TEST_CASE("What an operator belongs to is told by its name, its step and what en
     REQUIRE(span != kNoSpan);
     return std::pair{timeline.spans.pass[span], timeline.spans.step[span]};
   };
-  CHECK(of("aten::linear") == std::pair{gui::Pass::forward, 2});  // ProfilerStep#2; has a sequence number
-  CHECK(of("AddmmBackward0") == std::pair{gui::Pass::backward, 2});
-  CHECK(of("aten::threshold_backward") == std::pair{gui::Pass::backward, 2});
-  CHECK(of("aten::mm") == std::pair{gui::Pass::backward, 2});
-  CHECK(of("aten::add_") == std::pair{gui::Pass::optimizer, 2});  // in Optimizer.step#SGD.step
-  CHECK(of("aten::select") == std::pair{gui::Pass::none, 2});     // in the data loader, despite its number
+  CHECK(of("aten::linear") ==
+        std::pair{rehearse::gui::Pass::forward, 2});  // ProfilerStep#2; has a sequence number
+  CHECK(of("AddmmBackward0") == std::pair{rehearse::gui::Pass::backward, 2});
+  CHECK(of("aten::threshold_backward") == std::pair{rehearse::gui::Pass::backward, 2});
+  CHECK(of("aten::mm") == std::pair{rehearse::gui::Pass::backward, 2});
+  CHECK(of("aten::add_") == std::pair{rehearse::gui::Pass::optimizer, 2});  // in Optimizer.step#SGD.step
+  CHECK(of("aten::select") ==
+        std::pair{rehearse::gui::Pass::none, 2});  // in the data loader, despite its number
 }
 
 TEST_CASE("The ranks of a job as one timeline") {
@@ -166,10 +168,10 @@ TEST_CASE("Kernels, NCCL and memory copies of a GPU") {
   CHECK(total_of(timeline, Kind::host) == Total{27, 736'000 + 86'000 + 2 * 20'000 + 4'000});
   CHECK(total_of(timeline, Kind::annotation) ==
         Total{7, 2 * 990'000 + 2 * 90'000 + 2 * (905'875 - 70'250) + 1'995'000});
-  CHECK(total_of(timeline, Kind::compute, gui::Pass::forward) ==
+  CHECK(total_of(timeline, Kind::compute, rehearse::gui::Pass::forward) ==
         Total{2, 2 * 200'333});  // by what launched them
-  CHECK(total_of(timeline, Kind::compute, gui::Pass::backward) == Total{2, 2 * 255'250});
-  CHECK(total_of(timeline, Kind::compute, gui::Pass::optimizer) == Total{2, 2 * 60'750});
+  CHECK(total_of(timeline, Kind::compute, rehearse::gui::Pass::backward) == Total{2, 2 * 255'250});
+  CHECK(total_of(timeline, Kind::compute, rehearse::gui::Pass::optimizer) == Total{2, 2 * 60'750});
 
   const int gpu = process_named(timeline, "rank 5, GPU 0");
   const Process& process = timeline.processes[gpu];
