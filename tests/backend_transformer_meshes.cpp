@@ -86,6 +86,8 @@ constexpr Case kCases[] = {
     {kMixtral, "data=2 expert=2 capacity_factor=2 zero_stage=2", true},
     {kMixtral, "data=4 expert=2 capacity_factor=2 zero_stage=3"},
     {kMixtral, "data=2 expert=2 capacity_factor=2 fsdp=hybrid"},  // in shards of 1
+    {kMixtral,
+     "data=4 expert=2 capacity_factor=2 fsdp=hybrid shard_degree=2"},  // only dense weights in shards
     {kMixtral, "data=2 tensor=2 expert=4 expert_tensor=1 capacity_factor=2 pipeline=2 schedule=zb-h1"},
     {kMixtral, "tensor=4 expert=2 expert_tensor=1 capacity_factor=2"},
     {kMixtral,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -215,6 +216,95 @@ TEST_CASE("shards of experts lie on the ranks that hold the same ones") {
     CHECK(held[TensorKind::gradient] == Approx(stage >= 2 ? shared : whole));
     CHECK(held[TensorKind::weight] == Approx(stage == 3 ? shared : whole));
   }
+}
+
+// Returns a scenario of one mixture of experts over 16 ranks, or nullopt where the keys are refused.
+std::optional<Scenario> sixteen_ranks(const std::string& keys) {
+  try {
+    return read_scenario_text(
+        "[model.transformer]\nlayers = 2\nhidden = 256\nheads = 8\nvocabulary = 1024\nsequence_length = 128\n"
+        "experts = 8\nexperts_per_token = 2\n[training]\nglobal_batch = 16\nprecision = \"fp32\"\n[cluster]\n"
+        "preset = \"dgx-a100\"\nnodes = 2\n[strategy]\n" +
+            keys,
+        "test.toml");
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+// The ranks that hold the same experts as a rank sum their gradients in a schedule without shards. A shard
+// group and the tensor ranks of its members hold a complete copy of the model: neighbours, because tensor is
+// placed innermost.
+TEST_CASE(
+    "a hybrid group gathers no weights from outside, and shards experts over those of its ranks that hold "
+    "them") {
+  int tried = 0;
+  for (const int tensor : {1, 2})
+    for (const int context : {1, 2})
+      for (const int expert : {2, 4, 8})
+        for (const int expert_tensor : {1, 2})
+          for (const int degree : {2, 4, 8, 16}) {
+            const std::string degrees =
+                fmt::format("tensor = {}\ncontext = {}\nexpert = {}\nexpert_tensor = {}\n", tensor, context,
+                            expert, expert_tensor);
+            CAPTURE(degrees, degree);
+            const auto whole = sixteen_ranks(degrees);
+            const auto hybrid =
+                sixteen_ranks(degrees + fmt::format("fsdp = \"hybrid\"\nshard_degree = {}\n", degree));
+            if (!whole || !hybrid) continue;
+            ++tried;
+            const auto without = write_schedule(*whole);
+            std::vector<int> same_experts = {0};
+            for (const Op& op : without.schedule->programs.front().ops)
+              if (op.pass == Pass::gradient_sync && op.action.part == 1)
+                same_experts = group_members(without.schedule->roles[0], op.collective.group, 0);
+            const int replica = tensor * degree;
+            const auto holders = static_cast<int>(std::count_if(same_experts.begin(), same_experts.end(),
+                                                                [&](int rank) { return rank < replica; }));
+            const auto plan = write_schedule(*hybrid);
+            REQUIRE_NOTHROW(check(*plan.schedule));
+            double held = 0;
+            for (const Tensor& tensor_held : plan.schedule->programs.front().tensors)
+              if (tensor_held.kind == TensorKind::weight) held += tensor_held.bytes.base;
+            CHECK(held == Approx(4 * (parameters_of(*hybrid, false) / degree +
+                                      parameters_of(*hybrid, true) / holders)));
+            std::set<std::vector<int>> sums;  // groups of rank 0 over which gradients of experts are summed
+            for (const Op& op : plan.schedule->programs.front().ops) {
+              if (op.kind != OpKind::collective) continue;
+              for (const int rank : {0, 15}) {
+                const std::vector<int> members =
+                    group_members(plan.schedule->roles[0], op.collective.group, rank);
+                if (op.action.kind == Action::Kind::gather_weights)
+                  for (const int member : members) CHECK(member / replica == rank / replica);
+              }
+              if (op.action.part == 1 && (op.action.kind == Action::Kind::scatter_gradients ||
+                                          op.action.kind == Action::Kind::sum_part))
+                sums.insert(group_members(plan.schedule->roles[0], op.collective.group, 0));
+            }
+            std::size_t summed = 1;
+            for (const std::vector<int>& group : sums) summed *= group.size();
+            CHECK(summed == same_experts.size());
+          }
+  CHECK(tried >= 30);
+}
+
+// 16 ranks, 128 experts over 8 of them, hybrid shards of 8: a group holds each expert once, so that a rank
+// holds its 16 experts whole and an eighth of the rest. With Adam in bf16 a parameter has 2 (weight) + 2
+// (gradient) + 12 (fp32 copy and two moments) bytes. Qwen 3 30B-A3B: 30.53 billion parameters, of which 48 x
+// 128 x 3 x 2048 x 768 are experts'.
+TEST_CASE("a rank of a hybrid group holds its experts whole") {
+  const Scenario s = read_scenario_text(
+      "[model]\npreset = \"qwen3-30b-a3b\"\n[training]\nglobal_batch = 16\nsequence_length = "
+      "4096\n[cluster]\n"
+      "preset = \"dgx-h100\"\nnodes = 2\n[strategy]\ndata = 16\nexpert = 8\nfsdp = \"hybrid\"\nshard_degree "
+      "= 8\n",
+      "test.toml");
+  const auto plan = write_schedule(s);
+  double held = 0;
+  for (const Tensor& tensor : plan.schedule->programs.front().tensors)
+    if (tensor.persistent() && tensor.kind != TensorKind::batch) held += tensor.bytes.base;
+  const double experts = 48.0 * 128 * 3 * 2048 * 768, all = 30.532e9;
+  CHECK(held == Approx(16 * (experts / 8 + (all - experts) / 8)).epsilon(1e-3));
 }
 
 TEST_CASE("unequal loads: their mean is 1, their spread as asked, and they follow from the seed") {

@@ -58,27 +58,6 @@ ShardGroups shard_groups(const ShardChoice& choice, const Scenario& scenario) {
   return {shards, ranks / shards};
 }
 
-// The axes of the innermost `shards` ranks of the given axes (which are ordered from the innermost), and
-// those of the ranks with the same position in other groups.
-struct ShardAxes {
-  std::vector<GroupAxis> shard, replicas;
-};
-ShardAxes shard_axes(const Mesh& mesh, const std::vector<GroupAxis>& axes, int shards) {
-  ShardAxes result;
-  for (const GroupAxis& part : axes) {
-    const int size = part.block > 0 ? part.block : mesh.axes()[static_cast<std::size_t>(part.axis)].size;
-    const int inner = std::gcd(size, shards);
-    shards /= inner;
-    if (inner == size) {
-      result.shard.push_back(part);
-      continue;
-    }
-    if (inner > 1) result.shard.push_back({part.axis, inner, part.stride, {}});
-    result.replicas.push_back({part.axis, size / inner, inner * part.stride, {}});
-  }
-  return result;
-}
-
 // Writes the program of one pipeline stage.
 class StageWriter {
 public:
@@ -151,18 +130,15 @@ private:
                        layers_text(stage_.buckets[b]));
   }
 
-  // A part of a bucket with the ranks that shard it, and those that hold the same shard.
   struct PartShards {
     BucketPart part;
-    int shards = 1;
-    ShardAxes axes;
+    PartHolders held;
   };
   std::vector<PartShards> shards_of(std::size_t b) const {
     std::vector<PartShards> all;
     for (BucketPart& part : parts_of(plan_, stage_.buckets[b])) {
-      const int shards = std::gcd(groups_.shards, part.ranks);
-      ShardAxes axes = shard_axes(plan_.schedule.roles.front().meshes.front(), part.axes, shards);
-      all.push_back({std::move(part), shards, std::move(axes)});
+      PartHolders held = part_holders(plan_, part, groups_.shards);
+      all.push_back({std::move(part), std::move(held)});
     }
     return all;
   }
@@ -330,7 +306,8 @@ private:
     int& ready = stage_.backward_of_bucket[b];  // later users of the gradients wait for this op
     const bool to_host = offloads_ && zero_ >= 2;
     const std::vector<PartShards> parts = shards_of(b);
-    const bool scatters = std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.shards > 1; });
+    const bool scatters =
+        std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.held.shards > 1; });
     const int whole = zero_ >= 2 ? pass_gradients_[b] : stage_.gradients[b];
     const int sum = !to_host ? stage_.gradients[b]
                     : scatters
@@ -340,9 +317,9 @@ private:
     for (const PartShards& its : parts) {
       const double bytes = its.part.parameters * element;
       int last = complete;
-      if (its.shards > 1) {
+      if (its.held.shards > 1) {
         Op scatter = collective_of(named("reduce-scatter", item, b) + its.part.name, stream,
-                                   CollectiveKind::reduce_scatter, b, bytes, its.axes.shard);
+                                   CollectiveKind::reduce_scatter, b, bytes, its.held.shard);
         scatter.microbatch = item.microbatch;
         scatter.action.kind = Action::Kind::scatter_gradients;
         scatter.action.part = its.part.number;
@@ -351,9 +328,9 @@ private:
         scatter.writes = {sum};
         ready = last = scattered_[b] = add_op(stage_.program, std::move(scatter));
       }
-      if (its.axes.replicas.empty() || item.microbatch < plan_.scenario.microbatches - 1) continue;
+      if (its.held.replicas.empty() || item.microbatch < plan_.scenario.microbatches - 1) continue;
       Op total = collective_of(named("all-reduce", item, b) + its.part.name, stream,
-                               CollectiveKind::all_reduce, b, bytes / its.shards, its.axes.replicas);
+                               CollectiveKind::all_reduce, b, bytes / its.held.shards, its.held.replicas);
       if (stage_.buckets[b].expert_parameters > 0) total.action.kind = Action::Kind::sum_part;
       total.action.part = its.part.number;
       total.after = {{last}};
@@ -378,11 +355,11 @@ private:
   std::vector<Op> gather_ops(const std::string& name, const std::string& stream, std::size_t b) {
     std::vector<Op> gathers;
     for (const PartShards& its : shards_of(b)) {
-      if (its.shards == 1) continue;
+      if (its.held.shards == 1) continue;
       Op op = collective_of(name + its.part.name, stream, CollectiveKind::all_gather, b,
                             its.part.parameters * element_bytes(plan_.scenario.training.precision) *
                                 weights_gathered_share(stage_.buckets[b]),
-                            its.axes.shard);
+                            its.held.shard);
       op.purpose = Purpose::weights;
       op.action.kind = Action::Kind::gather_weights;
       op.action.part = its.part.number;
@@ -407,7 +384,7 @@ private:
     std::vector<Op> gathers = gather_ops(named("all-gather", item, b), overlaps_ ? "weights" : "compute", b);
     double bytes = 0;
     for (const PartShards& its : shards_of(b))
-      if (its.shards > 1 || fetches)
+      if (its.held.shards > 1 || fetches)
         bytes += its.part.parameters * element_bytes(plan_.scenario.training.precision);
     gathered_[b] = add_buffer(stage_.program, named("weights for", item, b), bytes);
     int number = -1, shard = -1;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "simulator/costs/memory.hpp"
@@ -91,10 +92,40 @@ std::vector<BucketPart> parts_of(const StepPlan& plan, const Bucket& bucket) {
   return parts;
 }
 
+PartHolders part_holders(const StepPlan& plan, const BucketPart& part, int shards) {
+  if (shards == 1) return {1, {}, part.axes};
+  const Mesh& mesh = plan.schedule.roles.front().meshes.front();
+  const auto size = [&](const GroupAxis& its) {
+    return its.block > 0 ? its.block : mesh.axes()[static_cast<std::size_t>(its.axis)].size;
+  };
+  std::map<int, int> extents;  // of a group along the axes of dense weights
+  int left = shards;
+  for (const GroupAxis& its : plan.gradient_axes) {
+    const int inner = std::gcd(size(its), left);
+    extents[its.axis] = inner;
+    left /= inner;
+  }
+  PartHolders holders;
+  for (const GroupAxis& its : part.axes) {
+    const auto extent = extents.find(its.axis);
+    int inner = size(its);
+    if (extent != extents.end())
+      inner = extent->second % its.stride == 0 ? std::gcd(inner, extent->second / its.stride) : 1;
+    holders.shards *= inner;
+    if (inner == size(its)) {
+      holders.shard.push_back(its);
+      continue;
+    }
+    if (inner > 1) holders.shard.push_back({its.axis, inner, its.stride, {}});
+    holders.replicas.push_back({its.axis, size(its) / inner, inner * its.stride, {}});
+  }
+  return holders;
+}
+
 double kept_parameters(const StepPlan& plan, const Bucket& bucket, int shards) {
   double kept = 0;
   for (const BucketPart& part : parts_of(plan, bucket))
-    kept += part.parameters / std::gcd(shards, part.ranks);
+    kept += part.parameters / part_holders(plan, part, shards).shards;
   return kept;
 }
 

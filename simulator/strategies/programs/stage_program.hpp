@@ -128,8 +128,18 @@ struct BucketPart {
 };
 // Returns the parts that have parameters: dense ones, and experts that are placed separately.
 std::vector<BucketPart> parts_of(const StepPlan& plan, const Bucket& bucket);
-// Returns the bucket's parameters that each rank holds if the ranks with the same weights split them into
-// `shards`.
+// The ranks that hold a part, relative to the groups of ranks that shard dense weights: those that belong to
+// one such group shard the part, and those with the same position in other groups hold copies of the shard.
+struct PartHolders {
+  int shards = 1;
+  std::vector<GroupAxis> shard, replicas;
+};
+// `shards`: ranks of a group; 1: nothing is sharded. A group consists of neighbours along
+// StepPlan::gradient_axes and contains a complete copy of the model, so it contains all ranks of the other
+// axes. Experts that are placed over several ranks of a group are held by fewer of its ranks, at the limit by
+// one.
+PartHolders part_holders(const StepPlan& plan, const BucketPart& part, int shards);
+// Returns the bucket's parameters that each rank holds if groups of `shards` ranks shard them.
 double kept_parameters(const StepPlan& plan, const Bucket& bucket, int shards);
 std::string layers_text(const Bucket& bucket);  // "layers 3-5"
 // Returns "layers 3-5", or, if the layers are not complete, "layer 3 residual to layer 4 projection".
