@@ -107,6 +107,10 @@ public:
   // Returns the gradient of an activation: for the last layer of a held range (from another stage or the
   // loss) and for the layer before a held range (for another stage).
   virtual Array activation_gradient(int microbatch, int layer) const = 0;
+  // Brings such an activation, or its gradient, into the placement in which this rank sends it.
+  virtual void begin_send(int stream, int microbatch, int layer, bool of_gradient) {
+    (void)stream, (void)microbatch, (void)layer, (void)of_gradient;
+  }
 
   // Return flat arrays, layer after layer. All of `layers` must be held, else throw std::out_of_range.
   virtual Array weights(LayerRange layers) const = 0;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "backend/training/carried_out.hpp"
 #include "backend/training/compressed_bucket.hpp"
 #include "backend/training/gathered_batch.hpp"
 #include "backend/training/layer_shard.hpp"
@@ -191,6 +192,7 @@ public:
       const std::size_t each = whole.elements / static_cast<std::size_t>(tensor.slot_count);
       return payload(whole.part(static_cast<std::size_t>(message.slot + part.number) * each, each));
     }
+    if (tensor.boundary >= 0 && whole.bytes() != part.bytes) refuse_size(op, part.bytes, whole.bytes());
     return payload(message.shared_out ? share(whole, part.number, part.of) : whole);
   }
 
@@ -201,7 +203,7 @@ public:
                                       ? network_->begin_transfer(call.stream, transfer_of(call, wiring))
                                       : network_->begin_sum(call.stream, sum_of(op)));
       exchanged.reduction = op.collective.reduction;
-      return expect_bytes(op, wiring, exchanged);
+      return expect_bytes(op, wiring, exchanged, true);
     }
     if (op.action.kind == Action::Kind::sum_tied)
       return expect_bytes(op, wiring,
@@ -237,7 +239,6 @@ public:
       end_step();
     else
       for (long step = 0; has_loss_ && step <= step_; ++step) learned_.losses.push_back(loss_of(step));
-    if (!check_replicas_) return std::move(learned_);
     if (gathers_) {  // only the first rank's weights are final
       if (!learned_.gradients.empty()) learned_.weights = learned_.gradients.back();
       return std::move(learned_);
@@ -335,6 +336,8 @@ private:
       return batch_ ? batch_->inputs(step_of(call), microbatch) : network_->input(step_of(call), microbatch);
     if (tensor.boundary < 0) return parameters(tensor);
     const bool gradient = tensor.kind == TensorKind::activation_gradient;
+    if (part.send && tensor.slot_count <= 1)
+      network_->begin_send(call.stream, microbatch, tensor.boundary, gradient);
     if (batch_) return gradient ? batch_->gradients() : batch_->outputs();
     return gradient ? network_->activation_gradient(microbatch, tensor.boundary)
                     : network_->activation(microbatch, tensor.boundary);
@@ -376,13 +379,17 @@ private:
     return {{op.first_layer, op.last_layer}, static_cast<unsigned>(op.action.part)};
   }
 
-  // Throws RunError if the buffer is too small. The table's last element may extend beyond a buffer of 16-bit
-  // numbers.
-  static Payload expect_bytes(const Op& op, const CollectiveWiring& wiring, const Payload& buffer) {
+  [[noreturn]] static void refuse_size(const Op& op, std::size_t bytes, std::size_t here) {
+    throw RunError(
+        fmt::format("op \"{}\" exchanges {} bytes; its numbers here have {}", op.name, bytes, here));
+  }
+  // Throws RunError if the buffer is too small or, if `exactly`, too large. The table's last element may
+  // extend beyond a buffer of 16-bit numbers.
+  static Payload expect_bytes(const Op& op, const CollectiveWiring& wiring, const Payload& buffer,
+                              bool exactly = false) {
     const std::size_t bytes = static_cast<std::size_t>(wiring.table.elements) * kElementBytes;
-    if (buffer.bytes + kElementBytes <= bytes)
-      throw RunError(fmt::format("op \"{}\" exchanges {} bytes; its numbers here have {}", op.name, bytes,
-                                 buffer.bytes));
+    if (buffer.bytes + kElementBytes <= bytes || (exactly && buffer.bytes > bytes))
+      refuse_size(op, bytes, buffer.bytes);
     return buffer;
   }
 
@@ -520,18 +527,6 @@ std::string moves_other_numbers(const Schedule& schedule) {
   return "";
 }
 
-// Returns whether a bucket shares a layer with the bucket before it; gradients can only be summed by layer.
-bool cuts_layers(const Scenario& scenario, const Schedule& schedule) {
-  if (scenario.strategy.bucket_unit == BucketUnit::layer) return false;
-  for (const Program& program : schedule.programs) {
-    std::set<int> seen;
-    for (const Tensor& tensor : program.tensors)
-      for (int i = tensor.first_layer; tensor.kind == TensorKind::gradient && i <= tensor.last_layer; ++i)
-        if (!seen.insert(i).second) return true;
-  }
-  return false;
-}
-
 // Returns the reason if a transformer's gradients cannot be synchronized as the schedule does it.
 std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
   if (!std::holds_alternative<Transformer>(scenario.model.shape)) return "";
@@ -554,6 +549,7 @@ std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
 
 std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors) {
   if (std::string why = why_no_network(scenario); !why.empty()) return why;
+  if (std::string why = why_not_carried_out(schedule); !why.empty()) return why;
   if (std::string why = why_not_shared(scenario, schedule); !why.empty()) return why;
   if (scenario.strategy.tensor > 1 && scenario.strategy.tensor_overlap == TensorOverlap::chunks)
     return "products in chunks (tensor_overlap = \"weight-gradients\" or \"none\")";

@@ -58,6 +58,9 @@ public:
   Array activation(int microbatch, int layer) const override {
     return values_->activation(microbatch, layer);
   }
+  void begin_send(int stream, int microbatch, int layer, bool of_gradient) override {
+    values_->begin_send(stream, microbatch, layer, of_gradient);
+  }
   Array activation_gradient(int microbatch, int layer) const override {
     return values_->activation_gradient(microbatch, layer);
   }

@@ -18,7 +18,9 @@ bool by_sender(const Change& change) {
   return change.kind == Change::Kind::all_reduce || change.kind == Change::Kind::reduce_scatter;
 }
 
-int steps_of_sender(const std::vector<Change>& changes) {
+// `before`: see ValueRoute.
+int steps_of_sender(const std::vector<Change>& changes, int before) {
+  if (before > 0) return before;
   const auto end = std::find_if_not(changes.begin(), changes.end(), by_sender);
   if (std::any_of(end, changes.end(), by_sender))
     throw RunError("a tensor between stages would have to be summed after another change");
@@ -76,13 +78,14 @@ void ValueStore::add_made(int number) {
   }
 }
 
-void ValueStore::lay_out(Way& way, const Value& value, Placements from, const Placements& to,
-                         const DimSizes& sizes) const {
-  const TensorLayout whole = whole_layout(value, sizes);
+void ValueStore::lay_out(Way& way, const Value& value, Placements from, const Placements& by_way_of,
+                         const Placements& to) const {
+  const TensorLayout whole = whole_layout(value, sizes_);
   way.placements = {from};
   way.layouts = {shards_.local(whole, from)};
-  for (const Change& change : way.changes) {
-    from = after(std::move(from), change, to);
+  for (std::size_t k = 0; k < way.changes.size(); ++k) {
+    const bool before = k < static_cast<std::size_t>(way.before);
+    from = after(std::move(from), way.changes[k], before ? by_way_of : to);
     way.placements.push_back(from);
     way.layouts.push_back(shards_.local(whole, from));
   }
@@ -105,6 +108,8 @@ void ValueStore::add_paths() {
     const Value& value = model_[maker_layer].values[static_cast<std::size_t>(route.value)];
     path.forward.changes = route.forward;
     path.backward.changes = route.backward;
+    path.forward.before = route.forward_before;
+    path.backward.before = route.backward_before;
     Placements gradient_made = route.gradient_made;
     const std::optional<ValueChange>& ring = walk_.sites[static_cast<std::size_t>(route.first)].ring;
     if (ring && ring->route == static_cast<int>(r)) {
@@ -115,11 +120,11 @@ void ValueStore::add_paths() {
       path.forward.changes.clear();
       path.backward.changes.clear();
     }
-    lay_out(path.forward, value, route.made, route.read, sizes_);
-    lay_out(path.backward, value, gradient_made, route.gradient_read, sizes_);
+    lay_out(path.forward, value, route.made, route.forward_by_way_of, route.read);
+    lay_out(path.backward, value, gradient_made, route.backward_by_way_of, route.gradient_read);
     const bool between_stages = !path.made_here || !path.read_here;
-    const int sent = between_stages ? steps_of_sender(path.forward.changes) : 0,
-              returned = between_stages ? steps_of_sender(path.backward.changes) : 0;
+    const int sent = between_stages ? steps_of_sender(path.forward.changes, path.forward.before) : 0,
+              returned = between_stages ? steps_of_sender(path.backward.changes, path.backward.before) : 0;
     if (!path.read_here) {
       path.forward.end = sent;
       path.backward.first = returned;
@@ -413,6 +418,11 @@ void ValueStore::end_transfer(int stream, const ValueTransfer& t) {
   for (std::size_t m = 0; m < parts; ++m)
     copy_block(stream, way.layouts[k + 1], change, way.placements[k], t.members->at(m), to,
                all.part((to_all ? m * parts + self : m) * each, each), false);
+}
+
+void ValueStore::begin_send(int stream, int microbatch, int layer, bool of_gradient) {
+  const Path& path = paths_[static_cast<std::size_t>(boundary(layer))];
+  run_trailing(stream, path, of_gradient ? path.backward : path.forward, microbatch);
 }
 
 Array ValueStore::activation(int microbatch, int layer) const {

@@ -49,6 +49,7 @@ public:
   // Return what stages exchange; see TrainedNetwork::activation().
   Array activation(int microbatch, int layer) const;
   Array activation_gradient(int microbatch, int layer) const;
+  void begin_send(int stream, int microbatch, int layer, bool of_gradient);
 
 private:
   // The changes of placement in one direction on this rank. State k is the tensor before change k.
@@ -58,6 +59,7 @@ private:
     std::vector<TensorLayout> layouts;          // by state
     std::vector<std::vector<OwnedArray>> here;  // by state and micro-batch; empty: not on this rank
     int first = 0, end = 0;                     // states on this rank
+    int before = 0;                             // see ValueRoute
   };
   struct Path {  // of a route
     bool made_here = false, read_here = false;
@@ -79,8 +81,8 @@ private:
 
   void add_made(int number);
   void add_paths();
-  void lay_out(Way& way, const Value& value, Placements from, const Placements& to,
-               const DimSizes& sizes) const;
+  void lay_out(Way& way, const Value& value, Placements from, const Placements& by_way_of,
+               const Placements& to) const;
   void allocate(std::vector<OwnedArray>& arrays, std::size_t elements) const;
   void add_readers(int number);
   int boundary(int layer) const;

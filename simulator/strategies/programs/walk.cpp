@@ -128,12 +128,22 @@ private:
                               gradient,
                               target.first,
                               target.last,
-                              changes_by_way_of(sent, as, target.as, value, in_any_order),
+                              {},
+                              {},
+                              {},
                               {}});
       ValueRoute& way = walk_.routes.back();
-      if (value.has_gradient)
-        way.backward = changes_by_way_of(sent_as(target.gradient, gradient, to_stage, value), target.gradient,
+      ByWayOf there = changes_by_way_of(sent, as, target.as, value, in_any_order);
+      way.forward = std::move(there.changes);
+      way.forward_by_way_of = std::move(there.by_way_of);
+      way.forward_before = there.before;
+      if (value.has_gradient) {
+        ByWayOf back = changes_by_way_of(sent_as(target.gradient, gradient, to_stage, value), target.gradient,
                                          gradient, value, in_any_order);
+        way.backward = std::move(back.changes);
+        way.backward_by_way_of = std::move(back.by_way_of);
+        way.backward_before = back.before;
+      }
       Site& site = walk_.sites[static_cast<std::size_t>(at)];
       const std::size_t before = site.forward.size();
       told(site.forward, way.forward);
@@ -180,15 +190,22 @@ private:
     return sent;
   }
 
-  std::vector<Change> changes_by_way_of(const Placements& sent, const Placements& made,
-                                        const Placements& read, const Value& value, bool in_any_order) const {
+  // As in ValueRoute.
+  struct ByWayOf {
+    std::vector<Change> changes;
+    Placements by_way_of;
+    int before = 0;
+  };
+  ByWayOf changes_by_way_of(const Placements& sent, const Placements& made, const Placements& read,
+                            const Value& value, bool in_any_order) const {
     bool scattered = false;
     for (std::size_t f = 0; f < sent.size(); ++f)
       scattered = scattered || !(sent[f] == made[f] || sent[f] == read[f]);
-    if (!scattered) return changes(made, read, sizes_, value.elements, in_any_order);
-    std::vector<Change> way = changes(made, sent, sizes_, value.elements, in_any_order);
+    if (!scattered) return {changes(made, read, sizes_, value.elements, in_any_order), {}, 0};
+    ByWayOf way{changes(made, sent, sizes_, value.elements, in_any_order), sent, 0};
+    way.before = static_cast<int>(way.changes.size());
     for (Change& change : changes(sent, read, sizes_, value.elements, in_any_order))
-      way.push_back(std::move(change));
+      way.changes.push_back(std::move(change));
     return way;
   }
 

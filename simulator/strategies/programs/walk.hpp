@@ -28,6 +28,10 @@ struct ValueRoute {
   Placements made, read, gradient_made, gradient_read;  // gradient_made: as the readers make it
   int first = 0, last = 0;                              // segments of the walk between which the readers are
   std::vector<Change> forward, backward;
+  // If the placement in which the tensor is passed on is neither the one in which it is made nor the one in
+  // which it is read: that placement, and the number of changes that lead to it. Otherwise empty, and 0.
+  Placements forward_by_way_of, backward_by_way_of;
+  int forward_before = 0, backward_before = 0;
 };
 
 // Returns whether the consumer makes the change. If the producer and the consumer of a tensor are on
