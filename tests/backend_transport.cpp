@@ -11,6 +11,7 @@
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/command_run.hpp"
 
 using namespace rehearse;
 
@@ -288,6 +289,41 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
   });
   CHECK(failure.empty());
   CAPTURE(failure);
+}
+
+// 1 + 1 + 2^24 is 2^24 + 2 in this order and 2^24 if the large number comes second.
+TEST_CASE("The members of a tree add in the same order whoever comes first") {
+  CollectivePlan plan;
+  plan.algorithm = Algorithm::tree;
+  plan.members = 3;
+  Stage stage;
+  stage.kind = Stage::Kind::trees;
+  stage.parents = {{-1, 0, 0}};
+  plan.lanes = {{1, {stage}}};
+  CollectiveWiring wiring;
+  wiring.ranks = {0, 1, 2};
+  wiring.table = message_table(CollectiveKind::all_reduce, plan, 1000, {0, 100});
+  const auto with_late = [&](int late) {
+    const test::Scratch scratch;
+    const std::string failure = failure_of(3, [&](Transport& transport) {
+      const int self = transport.rank();
+      std::vector<Channel> channels;
+      for (std::size_t c = 0; c < wiring.table.connections.size(); ++c)
+        if (const auto& ends = wiring.table.connections[c]; ends.from == self || ends.to == self)
+          channels.push_back({ends.from, ends.to, static_cast<int>(c)});
+      transport.open(channels);
+      barrier(transport);
+      if (self == late) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      std::vector<float> buffer(1000, self == 2 ? 16777216.0F : 1.0F);
+      run_table(transport, wiring, self, payload_of(buffer));
+      require(buffer == std::vector<float>(1000, buffer.front()), "numbers differ");
+      if (self == 0) (void)scratch.write("sum", std::to_string(buffer.front()));
+    });
+    CHECK(failure.empty());
+    return test::read_file(scratch.path("sum"));
+  };
+  const std::string sum = with_late(2);
+  CHECK(sum == with_late(1));
 }
 
 // Completes all receives at once but each send one call later, to show which transfers are in progress

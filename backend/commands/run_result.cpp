@@ -133,6 +133,7 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
     measurement.notes.push_back(
         fmt::format("times of different ranks agree to {:.1f} us", run.clock_error_s * 1e6));
 
+  const std::string replicas_differ = run.replicas_differ;
   const MeasuredFigures figures = evaluate_measured(run.trace, scenario, plan, measurement.warmup_steps);
   measurement.versions.insert(run.versions.begin(), run.versions.end());
   add_gpus(measurement, run.reports, figures.step, run.not_trained.empty());
@@ -149,6 +150,8 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
   out.flush();
   if (!output.trace.empty())
     write_run({scenario, plan, std::move(run.trace), std::move(measurement)}, output.trace);
+  if (!replicas_differ.empty())
+    throw RunError(replicas_differ + ": the losses are not those of the scenario");
 }
 
 std::string write_unfinished_run(const RunOutput& output, const Scenario& scenario, const Plan& plan,

@@ -31,7 +31,7 @@ Measurement describe_run(const Scenario& scenario, const std::string& executor, 
                          const std::string& command);
 
 // Writes the result first, so that it is not lost if the record cannot be written. Throws RunError in that
-// case.
+// case, and at the end if replicas ended with different weights.
 void write_run_result(const RunOutput& output, const Scenario& scenario, const Plan& plan, RealRunResult run,
                       Measurement measurement, std::ostream& out);
 

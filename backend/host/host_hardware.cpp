@@ -67,10 +67,29 @@ public:
 private:
   bool ready(int connection, std::int64_t number) const {
     const MessageTable::Message& message = table_.messages[number];
-    if (table_.connections[connection].to == self_) return message.behind < 0 || done_[message.behind] != 0;
+    if (table_.connections[connection].to == self_)
+      return (message.behind < 0 || done_[message.behind] != 0) &&
+             !(message.reduce && adds_earlier(connection, number));
     for (std::int64_t i = table_.first_needed[number]; i < table_.first_needed[number + 1]; ++i)
       if (done_[table_.needed[i]] == 0) return false;
     return !sends_in_earlier_stage(message);
+  }
+
+  // Returns whether a message before this one in the table is still to be added to the same numbers. A member
+  // of a tree adds its children's numbers in the order of the table, not of arrival, because sums in fp32
+  // depend on their order: losses are the same in every run, and groups that add up the same numbers get the
+  // same sums.
+  bool adds_earlier(int connection, std::int64_t number) const {
+    const MessageTable::Message& message = table_.messages[number];
+    for (std::size_t c = 0; c < lanes_.size(); ++c) {
+      if (static_cast<int>(c) == connection || table_.connections[c].to != self_) continue;
+      const Lane& lane = lanes_[c];
+      for (std::size_t i = lane.next; i < lane.messages.size() && lane.messages[i] < number; ++i) {
+        const MessageTable::Message& other = table_.messages[lane.messages[i]];
+        if (other.reduce && other.begin < message.end && message.begin < other.end) return true;
+      }
+    }
+    return false;
   }
 
   // Returns whether an earlier step of the collective still has messages to send. Steps must follow one

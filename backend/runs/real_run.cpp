@@ -49,32 +49,49 @@ std::set<int> layers_held(const Program& program) {
   return layers;
 }
 
-// Returns whether workers that hold the same shards of the same layers learned the same; empty: there are no
-// such workers.
-std::optional<bool> compare_replicas(const Scenario& scenario, const std::vector<RankReport>& reports,
-                                     const Schedule& schedule, const Wiring& wiring) {
+// What workers that hold the same shards of the same layers learned.
+struct Replicas {
+  bool compared = false;  // there are such workers
+  bool equal = true;      // bit for bit: gradients, if they are known, and final weights
+  std::string differ;     // the first two ranks whose final weights differ, where they must not
+};
+
+// `same_order`: all ranks sum in the same order, so that they also agree on weights of which each computes a
+// copy from equal values.
+Replicas compare_replicas(const Scenario& scenario, const std::vector<RankReport>& reports,
+                          const Schedule& schedule, const Wiring& wiring, bool same_order) {
   using Shards =
       std::pair<std::set<int>, std::vector<int>>;  // layers; coordinates on the factors that split them
-  std::map<Shards, const Workload::Learned*> first_with_shards;
-  std::map<std::set<int>, const Workload::Learned*> first_with_layers;
+  std::map<Shards, std::size_t> first_with_shards;
+  std::map<std::set<int>, std::size_t> first_with_layers;
   const Mesh& mesh = schedule.roles.front().meshes.front();
-  bool compared = false, equal = true;
+  Replicas found;
+  const auto differ = [&](std::size_t first, std::size_t other) {
+    found.equal = false;
+    if (found.differ.empty())
+      found.differ =
+          fmt::format("ranks {} and {} hold the same weights and ended with different ones", first, other);
+  };
   for (std::size_t r = 0; r < reports.size(); ++r) {
     const auto [role, rank] = wiring.place(static_cast<int>(r));
     if (role != 0) continue;
     const Workload::Learned& own = reports[r].learned;
     const Program& program = schedule.programs[schedule.program_of(role, rank)];
     const std::set<int> layers = layers_held(program);
-    const auto [same_layers, first] = first_with_layers.try_emplace(layers, &own);
-    compared = compared || !first;
-    equal = equal && own.replicated == same_layers->second->replicated;
-    const auto [it, fresh] = first_with_shards.try_emplace(
-        {layers, factor_coordinates(scenario, mesh, place_of(mesh, rank))}, &own);
+    const auto [same_layers, first] = first_with_layers.try_emplace(layers, r);
+    found.compared = found.compared || !first;
+    if (const std::size_t other = same_layers->second; own.replicated != reports[other].learned.replicated) {
+      found.equal = false;
+      if (same_order) differ(other, r);
+    }
+    const auto [it, fresh] =
+        first_with_shards.try_emplace({layers, factor_coordinates(scenario, mesh, place_of(mesh, rank))}, r);
     if (fresh) continue;
-    equal = equal && own.weights == it->second->weights && own.gradients == it->second->gradients;
+    const Workload::Learned& same = reports[it->second].learned;
+    if (own.weights != same.weights) differ(it->second, r);
+    found.equal = found.equal && own.gradients == same.gradients;
   }
-  if (!compared) return {};
-  return equal;
+  return found;
 }
 
 bool is_timed(const Scenario& scenario) {
@@ -214,8 +231,15 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.not_trained = not_trained;
   if (not_trained.empty()) {
     result.losses = mean_losses(result.reports, scenario);
-    if (options.check_replicas && !schedule.asynchrony)
-      result.replicas_equal = compare_replicas(scenario, result.reports, schedule, wiring);
+    if (!schedule.asynchrony) {
+      const bool one_machine = std::all_of(result.reports.begin(), result.reports.end(),
+                                           [&](const RankReport& each) { return each.host == report.host; });
+      const bool same_order =
+          executor.on_processors && one_machine && scenario.run.collectives != RealRun::Collectives::library;
+      const Replicas replicas = compare_replicas(scenario, result.reports, schedule, wiring, same_order);
+      if (options.check_replicas && replicas.compared) result.replicas_equal = replicas.equal;
+      result.replicas_differ = replicas.differ;
+    }
   }
   result.device = arithmetic->device_name();
   result.executor = executor.name;

@@ -48,8 +48,11 @@ struct RealRunResult {
   std::vector<RankReport> reports;  // by rank; their spans are in the trace
   std::vector<double> losses;       // by step, the mean over the batch; empty: not trained
   // Whether all ranks of each stage passed the same gradients to their optimizers in every step and ended
-  // with the same weights, bit for bit; empty: there was nothing to compare.
+  // with the same weights, bit for bit; empty: that was not asked for, or there was nothing to compare.
   std::optional<bool> replicas_equal;
+  // Ranks that hold the same layers but ended with different weights, which makes the run worthless: "ranks 0
+  // and 2 ..."; empty: there are none.
+  std::string replicas_differ;
   std::string not_trained;  // the reason; empty if it was trained
   std::string device;       // of rank 0
   std::string executor;     // the executor's name, notes and versions
@@ -59,7 +62,7 @@ struct RealRunResult {
 };
 
 struct RealRunOptions {
-  bool check_replicas = false;  // compares what replicas of a stage learn, bit for bit
+  bool check_replicas = false;  // also compares the gradients of replicas of a stage, in every step
   Journal* journal = nullptr;   // of all ranks, for the process that started them; null: none
 };
 

@@ -43,7 +43,7 @@ public:
     // For each step, a hash of the gradients that the optimizer got or, if the ranks have no gradients in
     // common, of the weights with which they were computed; empty if neither exists.
     std::vector<std::uint64_t> gradients;
-    std::uint64_t weights = 0;     // hash of the final weights
+    std::uint64_t weights = 0;     // hash of the final weights; 0: they are not final, or there are none
     std::uint64_t replicated = 0;  // hash of those that all ranks which share these layers hold in full
     std::vector<int> staleness;    // of each push to an asynchronous server's last bucket
   };
