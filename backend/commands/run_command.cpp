@@ -10,6 +10,7 @@
 #include "backend/commands/recorded_launch.hpp"
 #include "backend/host/host_executor.hpp"
 #include "backend/host/join.hpp"
+#include "backend/runs/agreement.hpp"
 #include "models/text/error.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"
 #ifdef REHEARSE_HAVE_CUDA
@@ -106,7 +107,12 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   }
   RecordKeeper keeper;
   if (will_be_first(ranks.transport)) keeper.start(arguments.output, scenario, plan, measurement);
-  with_ranks(ranks, [&](Transport& transport) { body(transport, keeper.share(transport, scenario, plan)); });
+  std::string options = fmt::format("--device {}", arguments.device);
+  if (arguments.check_replicas) options += " --check-replicas";
+  with_ranks(ranks, [&](Transport& transport) {
+    agree(transport, {REHEARSE_VERSION, scenario.text, options});
+    body(transport, keeper.share(transport, scenario, plan));
+  });
 }
 
 }  // namespace rehearse

@@ -6,6 +6,7 @@
 
 #include "backend/host/launch.hpp"
 #include "backend/host/started.hpp"
+#include "backend/runs/agreement.hpp"
 #include "models/text/error.hpp"
 #ifdef REHEARSE_HAVE_MPI
 #include "backend/host/mpi_transport.hpp"
@@ -21,6 +22,8 @@ void with_mpi(const JoinOptions& options, const std::function<void(Transport&)>&
   const std::unique_ptr<Transport> mpi = join_mpi(options.patience_s);
   try {
     body(*mpi);
+  } catch (const DifferentScenarios&) {
+    throw;  // on every rank
   } catch (const std::exception& error) {
     // Reports the error first, because aborting ends all processes; in one write, or the lines of ranks would
     // mix.
