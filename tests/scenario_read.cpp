@@ -248,6 +248,14 @@ TEST_CASE("a named strategy fills in what the scenario leaves out") {
   CHECK(changed.strategy.bucket_bytes == Approx(40 * 1048576));
   CHECK(changed.strategy.title ==
         "Megatron-LM, gradients reduced after the backward pass, but for overlap, bucket_mb");
+  // Megatron-LM sums gradients in fp32: 2 bytes of weight and 4 of gradient beside the optimizer's state.
+  auto core = with_lines(training + "[strategy]\npreset = \"megatron-core\"\n");
+  CHECK(core.training.precision == Precision::bf16);
+  CHECK(core.training.gradient_precision == Precision::fp32);
+  auto narrow =
+      with_lines(training + "gradient_precision = \"bf16\"\n[strategy]\npreset = \"megatron-core\"\n");
+  CHECK(narrow.training.gradient_precision == Precision::bf16);
+  CHECK(narrow.strategy.title == "Megatron Core, distributed optimizer, but for gradient_precision");
   // Each shipped preset can be read completely and has a title.
   for (const std::string& name : preset_names("simulator/strategies")) {
     CAPTURE(name);

@@ -111,17 +111,18 @@ void refuse_overlap_of_blocking_launches(Section& training, const Scenario& scen
                     "blocking_p2p = true");
 }
 
-// A named strategy sets those keys of [strategy] that the scenario omits. Returns the keys in which the
-// scenario differs from it: ", but for bucket_mb".
+// A named strategy sets those keys of [strategy] and [training] that the scenario omits. Returns the keys in
+// which the scenario differs from it: ", but for bucket_mb".
 std::string apply_strategy_preset(Document& document) {
   Section strategy = document.root().section("strategy");
   if (!strategy.has("preset")) return "";
   Document preset = named_preset(strategy, "preset", strategy.text("preset"), "simulator/strategies");
   Section root = preset.root();
   root.section("strategy");
+  root.section("training");
   root.finish();
   std::vector<std::string> kept = document.fill_in(preset);
-  for (std::string& key : kept) key.erase(0, std::string_view("strategy.").size());
+  for (std::string& key : kept) key.erase(0, key.find('.') + 1);
   return but_for(kept);
 }
 
