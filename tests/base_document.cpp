@@ -164,6 +164,15 @@ TEST_CASE("keys that nobody asks for are refused") {
   CHECK(refusal("batch = 1\n") == "f.toml:1:1: unknown key \"batch\"; allowed: training");
 }
 
+TEST_CASE("a name that begins with what was found is nearest, then one with the same first letter") {
+  const std::vector<std::string> known = {"a10", "a100-40-pcie", "h100", "v100"};
+  for (const auto& [found, nearest] :
+       {std::pair{"a100", "a100-40-pcie"}, {"v10", "v100"}, {"h10", "h100"}, {"a1", "a10"}}) {
+    CAPTURE(found);
+    CHECK(nearest_name(found, known) == nearest);
+  }
+}
+
 TEST_CASE("the nearest name is at most two edits or a third of the length away") {
   const std::vector<std::string> known = {"micro_batch", "global_batch", "optimizer", "tensor"};
   const std::pair<std::string, std::string> cases[] = {

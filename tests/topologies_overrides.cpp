@@ -236,7 +236,8 @@ TEST_CASE("a cluster file's own device file is changed from beside the scenario"
   for (const Case& c :
        {Case{"cluster.nodes=3", "chip", 2}, Case{"cluster.node.device_file=other.toml", "other", 4},
         Case{"cluster.node.device=v100", "v100", 16},
-        Case{"cluster.node.device.memory_gib.value=8", "chip", 8}}) {
+        Case{"cluster.node.device.memory_gib.value=8", "chip", 8},
+        Case{"cluster.node.device.memory_gib=16", "chip", 16}}) {
     CAPTURE(c.assignment);
     const auto cluster = changed(lab, {c.assignment}, folder.string());
     CHECK(cluster->node().device.name == c.name);
@@ -277,15 +278,15 @@ TEST_CASE("a bad change of a preset is refused at its own place, in the scenario
        "--set cluster.fabric.radix=2: cluster.fabric.radix is 2 ports; allowed: at least 16 for one node's "
        "NICs and their uplinks"},
       {{"cluster.node=3"}, "--set cluster.node=3: cluster.node is 3; allowed: a table [cluster.node]"},
-      {{"cluster.node.device.gemm_efficiency=0.6"},
-       "--set cluster.node.device.gemm_efficiency=0.6: cluster.node.device.gemm_efficiency is 0.6; allowed: "
-       "a "
-       "table [cluster.node.device.gemm_efficiency]"},
+      {{"cluster.node.device.gemm_efficiency=high"},
+       "--set cluster.node.device.gemm_efficiency=high: cluster.node.device.gemm_efficiency is a string "
+       "\"high\"; "
+       "allowed: a number above 0 and at most 4"},
       {{"cluster.node.device.preset=h10"},
-       "--set cluster.node.device.preset=h10: cluster.node.device.preset is \"h10\"; allowed: a100-40, "
-       "a100-80, "
-       "b200, b300, cpu-core, gb200, gb300, h100, h100-96-500w, h200, k80, p100, tpu-v4, v100, v100-32; did "
-       "you mean "
+       "--set cluster.node.device.preset=h10: cluster.node.device.preset is \"h10\"; allowed: a10, a100-40, "
+       "a100-40-pcie, a100-80, a100-80-pcie, a30, a40, a800, b200, b300, cpu-core, gb200, gb300, gh200, "
+       "h100, h100-96-500w, h100-nvl, h100-pcie, h20, h200, h800, k80, l4, l40s, p100, rtx-3090, rtx-4090, "
+       "rtx-5090, rtx-6000-ada, rtx-a6000, rtx-pro-6000, t4, tpu-v4, v100, v100-32, v100s; did you mean "
        "\"h100\"?"},
       {{"cluster.link=[]"},
        "--set cluster.link=[]: cluster.link is given; allowed: only with kind = \"links\""},

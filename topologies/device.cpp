@@ -13,6 +13,11 @@ double Sourced::deviation() const {
 
 Sourced read_sourced(Section& section, std::string_view key, Range range, double unit, bool required) {
   Sourced number;
+  if (section.has(key) && !section.is_table(key)) {
+    number.value = section.number(key, range) * unit;
+    number.source = "a plain number, without a source";
+    return number;
+  }
   Section table = section.section(key);  // even if it is absent, so that "did you mean" knows it
   if (!table.present()) {
     if (required) section.refuse(key, "missing", "a table {value, basis, source}");

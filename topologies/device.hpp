@@ -32,7 +32,7 @@ struct Sourced {
 inline constexpr std::array<double, 4> kDeviationOfBasis = {0.02, 0.05, 0.06, 0.10};
 
 // Reads {value = 0.8, basis = "published", source = "...", uncertainty = 0.04} and multiplies the value by
-// `unit`. An absent table gives 0, or throws InputError if it is `required`.
+// `unit`. A plain number is a guess. An absent key gives 0, or throws InputError if it is `required`.
 Sourced read_sourced(Section& section, std::string_view key, Range range, double unit, bool required = false);
 
 using ByPrecision = std::array<Sourced, kPrecisionNames.size()>;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <tuple>
 
 #include "models/text/data_folder.hpp"
 #include "models/text/document.hpp"
@@ -54,7 +55,9 @@ std::string nearest_name(std::string_view found, std::span<const std::string> kn
   constexpr std::size_t kMaxLength = 64;
   if (found.empty() || found.size() > kMaxLength) return "";
   std::size_t limit = std::max<std::size_t>(2, found.size() / 3);
-  std::size_t best = std::min(limit, found.size() - 1) + 1;
+  // Names that begin with what was found are near, however long they are. Of equally near names, those that
+  // begin like it come first.
+  std::tuple<std::size_t, bool, bool> best{std::min(limit, found.size() - 1) + 1, false, false};
   std::string nearest;
   for (const auto& name : known) {
     if (name.size() > kMaxLength) continue;
@@ -74,8 +77,12 @@ std::string nearest_name(std::string_view found, std::span<const std::string> kn
       before_last = last;
       last = row;
     }
-    if (last.back() < best) {
-      best = last.back();
+    const bool begins = found.size() >= 3 && name.starts_with(found);
+    const std::tuple<std::size_t, bool, bool> distance{
+        begins ? std::min<std::size_t>(last.back(), 1) : last.back(), !begins,
+        name.empty() || name.front() != found.front()};
+    if (distance < best) {
+      best = distance;
       nearest = name;
     }
   }
