@@ -146,7 +146,7 @@ struct QueriesKeysValues {
 };
 
 // Uses a single product, unless queries are split further than keys and values.
-QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
+QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input, bool rotary) {
   using enum Dim;
   const Transformer& t = to.t;
   const Sizes whole = whole_sizes(to);
@@ -174,10 +174,15 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
   }
   Layer& layer = to.layer.layer();
   std::size_t of_queries = layer.segments.size() - (together ? 1 : 2), of_keys = layer.segments.size() - 1;
-  if (t.qk_norm) {  // normalizes each head separately, with the same gain for all heads
+  if (t.qk_norm) {
+    // Over all heads, the sums of tensor-parallel ranks would be added up, 4 bytes a token; that is left out.
+    const bool over_all = t.qk_norm_gains == QkNormGains::all;
     const Sizes n = to.sizes(SegmentKind::query_norm), k = to.sizes(SegmentKind::key_norm);
     const auto norm = [&](LayerCost& cost, const Sizes& s, double width) {
-      add_norm(cost, s, width, s.head, s.head);
+      const double gains = t.qk_norm_gains == QkNormGains::none   ? 0
+                           : t.qk_norm_gains == QkNormGains::head ? s.head
+                                                                  : width;
+      add_norm(cost, s, width, over_all ? width : s.head, gains);
       cost.saved_bytes += s.bytes(width);
     };
     if (together) {
@@ -194,7 +199,7 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
     of_queries = layer.segments.size() - (together ? 1 : 2);
     of_keys = layer.segments.size() - 1;
   }
-  if (t.rotary) {
+  if (rotary) {
     const Sizes r = to.sizes(layer.segments[of_queries].kind), k = to.sizes(layer.segments[of_keys].kind);
     add_rotary(layer.segments[of_queries].cost, to, r, together ? r.queries + r.keys : r.queries);
     if (!together) add_rotary(layer.segments[of_keys].cost, to, k, k.keys);
@@ -327,13 +332,37 @@ LayerCost mean_of(const std::vector<RingStep>& steps) {
   return mean;
 }
 
+// Disentangled attention: He et al., "DeBERTa" (arXiv 2006.03654), section 3.1 and equations 2 to 4. The
+// table of relative positions is projected to keys and queries; their products with the queries and keys have
+// an element for each token and row of the table, of which those of each pair of tokens are gathered and
+// added to the scores. DeBERTa V3 projects with the weights of the queries and keys, V1 with its own
+// (relative_weights). No fused kernel does this.
+void add_relative_positions(LayerCost& cost, const TransformerWriter& to, const Sizes& z) {
+  const double rows = to.t.relative_positions, scores = score_count(z, z.keys_length);
+  const double heads = z.samples * z.heads;
+  LayerCost projection;
+  for (int i = 0; i < 2; ++i) {
+    add_linear(projection, rows, z.queries, z.hidden, z.element);
+    cost.forward.push_back(product(Kind::attention, z.sequence, rows, z.head, z.element, heads));
+    cost.forward.push_back(moves(3 * z.element * scores, 2, 1));
+    cost.backward_input.push_back(moves(3 * z.element * scores, 2, 1));
+    cost.backward_input.push_back(product(Kind::attention, z.sequence, z.head, rows, z.element, heads));
+    cost.backward_input.push_back(product(Kind::attention, rows, z.head, z.sequence, z.element, heads));
+  }
+  append(cost.forward, projection.forward);
+  append(cost.backward_input, projection.backward_input);
+  append(cost.backward_weight, projection.backward_weight);
+  if (to.t.relative_weights) cost.parameters += projection.parameters + z.queries;  // one has a bias
+  cost.saved_bytes += 2 * z.element * rows * z.queries;
+}
+
 }  // namespace
 
-int add_attention(TransformerWriter& to, int input, bool local) {
+int add_attention(TransformerWriter& to, int input, bool local, bool rotary) {
   using enum Dim;
   const Transformer& t = to.t;
-  const QueriesKeysValues made =
-      t.kv_lora_rank > 0 ? add_latent_queries_keys_values(to, input) : add_queries_keys_values(to, input);
+  const QueriesKeysValues made = t.kv_lora_rank > 0 ? add_latent_queries_keys_values(to, input)
+                                                    : add_queries_keys_values(to, input, rotary);
   Sizes z = to.sizes(SegmentKind::attention);
   double kept_keys = seen_keys(t, z, local);
   const bool fused = to.pass.attention != AttentionKernels::unfused;
@@ -360,6 +389,7 @@ int add_attention(TransformerWriter& to, int input, bool local) {
   // Fused attention recomputes its scores in any case.
   if (to.pass.recompute == Recompute::selective && !fused) cost->recompute = cost->forward;
   cost->saved_bytes = saved_by_attention(t, to.pass, z, kept_keys);
+  if (t.relative_positions > 0) add_relative_positions(*cost, to, z);
   if (t.attention_sinks) {  // gradients: sums over the tokens of each token's share of the sinks
     cost->parameters += z.heads;
     cost->backward_weight.push_back(column_sums({z.bytes(z.heads), z.heads, z.element}));

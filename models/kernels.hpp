@@ -121,10 +121,12 @@ ConvolutionalNet read_convolutional(Section section);
 // reproduces a shape, with all values at `place`.
 Transformer read_transformer(Section section);
 TomlValue transformer_table(const Transformer& shape, const Place& place = {});
-// Reads the shape from a config.json of Hugging Face transformers, for the families in read_huggingface.cpp,
-// with notes on what it leaves out.
-Model read_huggingface(const std::string& path);
-Model parse_huggingface(const std::string& text, const std::string& path);
+// Reads the shape from a config.json of Hugging Face transformers, by the rows of families/, with notes on
+// what it leaves out. `family`: the type to read it as, instead of its own; empty: its own.
+// read_huggingface() also compares the number of parameters with model.safetensors.index.json beside the
+// file, if it is there.
+Model read_huggingface(const std::string& path, const std::string& family = "");
+Model parse_huggingface(const std::string& text, const std::string& path, const std::string& family = "");
 // Reads a model file: the TOML table of one shape, and its name, title and sources.
 Model parse_model_file(Document document, const std::string& path);
 

@@ -127,6 +127,8 @@ double tokens_per_sample(const Model& model, double sequence_length) {
 
 double sample_bytes(const Model& model, double sequence_length, Precision precision) {
   constexpr double kTokenBytes = 8;
+  if (const auto* t = std::get_if<Transformer>(&model.shape); t && t->patch_size > 0)
+    return t->image_channels * t->image_size * t->image_size * element_bytes(precision);
   if (std::holds_alternative<Transformer>(model.shape))
     return kTokenBytes * tokens_per_sample(model, sequence_length);
   double features = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -12,6 +13,7 @@
 #include "models/precision.hpp"
 #include "models/segment_kind.hpp"
 #include "models/text/document.hpp"
+#include "models/transformer_shape.hpp"
 
 namespace rehearse {
 
@@ -88,66 +90,7 @@ struct LayerCost {
 // Bytes per logit in saved_bytes for the softmax, which the loss saves in fp32.
 inline constexpr double kSoftmaxBytes = 4;
 
-// The shapes of models. The .cpp files give the sources of formulas. Each field of a transformer is a key of
-// [model.transformer] (models/transformer_keys.cpp).
-struct Transformer {
-  int layers = 0;
-  double hidden = 0, heads = 0, feed_forward = 0;  // feed_forward: inner width; default 4 x hidden
-  double vocabulary = 0, sequence_length = 0;
-  // The longest sequence that the model accepts, if sequence_length is a shorter choice; 0: not known.
-  double context_limit = 0;
-  double positions = 0;        // learned position embeddings; 0: none
-  double position_offset = 0;  // OPT: rows of the position table before the first position
-  double token_types = 0;      // BERT's segment embeddings; 0: none
-  double embedding_width = 0;  // of the token embedding, projected to and from hidden (OPT 350M); 0: hidden
-  bool causal = true;          // predicts the next token; otherwise it has logits only with masked_lm_head
-  // The output layer shares the input embedding, which counts in the first layer.
-  bool tied_embeddings = true;
-  bool final_norm = true;  // GPT: a final layer norm
-  // BERT (instead of the final norm) and BLOOM: a layer norm after the embedding.
-  bool embedding_norm = false;
-  bool pooler = false, masked_lm_head = false;  // BERT; both together include the next-sentence classifier
-
-  // Attention. head_dim: width of one head's queries and keys (0: hidden / heads); value_head_dim: of its
-  // values (0: the same).
-  double head_dim = 0, value_head_dim = 0;
-  double kv_heads = 0;           // grouped-query attention: number of key and value heads; 0: same as heads
-  bool rotary = false;           // rotary position embeddings of queries and keys
-  bool qkv_biases = true;        // of the product to queries, keys and values
-  bool qk_norm = false;          // an RMS norm of each head's queries and keys
-  bool attention_sinks = false;  // GPT-OSS: one learned logit per head, in the denominator of its softmax
-  bool attention_softcap = false, logit_softcap = false;  // Gemma 2: c tanh(x / c) of scores; of logits
-  // Sliding window: number of keys that a query attends to, except in `full_attention_layers` (counted from
-  // 0); 0: all keys in all layers.
-  double window = 0;
-  std::vector<int> full_attention_layers;
-  // Multi-head latent attention: keys and values are products of a compressed vector of width kv_lora_rank
-  // (0: not latent attention), queries of one of width q_lora_rank (0: of the layer's input). Of head_dim,
-  // rope_head_dim is rotary; all heads share that part of the keys.
-  double kv_lora_rank = 0, q_lora_rank = 0, rope_head_dim = 0;
-
-  bool gated = false;               // SwiGLU, GeGLU: a third matrix of the feed-forward gates its inner width
-  bool relu = false;                // instead of GELU, if not gated
-  bool parallel_residual = false;   // GPT-NeoX: attention and feed-forward read the same input
-  bool post_norms = false;          // Gemma 2 and 3: norms also after attention and feed-forward
-  bool biases = true;               // of linear layers and norms
-  std::optional<bool> norm_biases;  // if norms differ from `biases`: an RMS norm has only a gain
-  bool dropout = true;              // after the embedding, in attention and before each residual sum
-  std::optional<bool> embedding_dropout, attention_dropout;  // if they differ from `dropout`
-
-  // Mixture of experts: parallel feed-forwards of inner width `feed_forward`, of which a router chooses a few
-  // per token; 0: a single feed-forward for all tokens.
-  double experts = 0, experts_per_token = 0;
-  bool router_bias = false;
-  double shared_expert = 0;        // inner width of one more expert that processes all tokens; 0: none
-  bool shared_expert_gate = true;  // a gate weights its result; otherwise it is added unchanged
-  // Layers without experts, counted from 0, and the inner width of their feed-forward.
-  std::vector<int> dense_layers;
-  double dense_feed_forward = 0;
-
-  double table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
-  double position_rows() const { return positions > 0 ? positions + position_offset : 0; }
-};
+// The shapes of models beside transformers. The .cpp files give the sources of formulas.
 struct Convolution {  // one layer of a convolutional network; `kind` determines which fields apply
   enum class Kind {
     convolution,
@@ -202,6 +145,12 @@ struct ProfiledModel {  // measured times: [model.profiled]
   double stage_deviation = 0;
 };
 
+// A part of a published model that is not simulated, such as a vision encoder.
+struct LeftOut {
+  std::string what;       // "the vision encoder"
+  double parameters = 0;  // elements; 0: not known
+};
+
 struct Model {
   std::string name;         // e.g. "gpt3-175b"
   std::string title;        // e.g. "GPT-3 175B"
@@ -209,6 +158,7 @@ struct Model {
   std::variant<Transformer, ConvolutionalNet, MultiLayerPerceptron, ProfiledModel> shape;
   std::vector<std::string> sources;  // where its dimensions come from
   std::vector<std::string> notes;    // what the model leaves out, in full sentences for the result
+  std::vector<LeftOut> left_out = {};
 };
 inline bool is_profiled(const Model& model) {
   return std::holds_alternative<ProfiledModel>(model.shape);

@@ -130,8 +130,9 @@ struct Describe {
 // Reads the TOML table of the shape.
 void read_shape(Section& section, const std::string& kind, Model& model) {
   if (kind == "transformer") {
-    model.shape = read_transformer(section.section(kind));
-    model.sample_unit = "sequences";
+    Transformer transformer = read_transformer(section.section(kind));
+    model.sample_unit = transformer.patch_size > 0 ? "images" : "sequences";
+    model.shape = std::move(transformer);
   } else if (kind == "convolutional") {
     model.shape = read_convolutional(section.section(kind));
     model.sample_unit = "images";
@@ -171,9 +172,9 @@ NamedModel model_file(const std::string& path) {
   return named;
 }
 
-NamedModel huggingface_file(const std::string& path) {
+NamedModel huggingface_file(const std::string& path, const std::string& family) {
   NamedModel named;
-  named.model = read_huggingface(path);  // sets its shape and notes
+  named.model = read_huggingface(path, family);  // sets its shape and notes
   const Transformer& transformer = std::get<Transformer>(named.model.shape);
   named.model.name = title_of_file(path);
   named.model.title = Describe{}(transformer);
@@ -216,10 +217,12 @@ namespace {
 
 NamedModel named_model(Section& section, const std::string& base_folder) {
   const std::string key = only_one(section, kNamed);
-  const std::string name = section.text(key);
+  if (key != "huggingface" && section.has("family"))
+    section.refuse("family", "given with " + key, "only beside huggingface");
+  const std::string family = section.text("family", ""), name = section.text(key);
   const std::string path = (std::filesystem::path(base_folder) / name).string();
   if (key == "file") return model_file(path);
-  if (key == "huggingface") return huggingface_file(path);
+  if (key == "huggingface") return huggingface_file(path, family);
   const std::vector<std::string> known = preset_names("models");
   if (!contains(known, name)) section.refuse("preset", in_quotes(name), known_presets(name, known));
   return model_file(preset_path("models", name));
@@ -248,6 +251,7 @@ Model read_changed(Section& section, const NamedModel& named) {
     model.sources = named.model.sources;
     if (!changed.empty()) model.sources.push_back(changed_by_scenario(changed));
   }
+  model.left_out = named.model.left_out;
   section.finish();
   return model;
 }

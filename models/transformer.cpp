@@ -61,25 +61,38 @@ void add_casts(Layer& layer, double cast_bytes) {
 // The properties in which layers of one model can differ.
 struct LayerKind {
   bool local = false;    // uses the sliding window
+  bool rotary = false;   // rotates queries and keys
   bool experts = false;  // has a mixture of experts
 };
 
 Layer transformer_layer(const Transformer& t, const PassShape& pass, const LayerKind& kind) {
   TransformerWriter to(t, pass, "layer");
-  const int normalised = add_norm(to, 0);
-  int branch = add_attention(to, normalised, kind.local);
+  const double activation = to.sizes(SegmentKind::norm).activation;
+  // Without a norm, the first product saves its input.
+  const auto keep_input = [&](std::size_t segment) {
+    if (!t.pre_norms) to.layer.layer().segments[segment].cost.saved_bytes += activation;
+  };
+  const int normalised = t.pre_norms ? add_norm(to, 0) : 0;
+  int branch = add_attention(to, normalised, kind.local, kind.rotary);
+  keep_input(0);
   const auto attention_bias = [&](LayerCost& cost) {
-    if (t.biases) add_bias(cost, to.sizes(SegmentKind::residual), t.hidden, true);
+    if (t.projection_bias.value_or(t.biases)) add_bias(cost, to.sizes(SegmentKind::residual), t.hidden, true);
   };
   if (t.post_norms) branch = add_norm(to, branch);
   const int middle = add_residual(to, branch, 0);
   attention_bias(to.layer.layer().segments.back().cost);
 
-  const int second = add_norm(to, t.parallel_residual ? 0 : middle);
-  LayerCost& second_norm = to.layer.layer().segments.back().cost;
-  // Parallel branches share one saved input.
-  if (t.parallel_residual) second_norm.saved_bytes -= to.sizes(SegmentKind::norm).activation;
+  int second = t.parallel_residual ? 0 : middle;
+  if (t.shared_norm) {
+    second = normalised;
+  } else if (t.pre_norms) {
+    second = add_norm(to, second);
+    // Parallel branches share one saved input.
+    if (t.parallel_residual) to.layer.layer().segments.back().cost.saved_bytes -= activation;
+  }
+  const std::size_t first_of_feed_forward = to.layer.layer().segments.size();
   branch = add_feed_forward(to, second, kind.experts);
+  if (!t.parallel_residual) keep_input(first_of_feed_forward);
   if (t.post_norms) branch = add_norm(to, branch);
   add_residual(to, branch, middle);
   if (t.biases && !kind.experts)
@@ -121,7 +134,10 @@ TransformerWriter::TransformerWriter(const Transformer& shape, const PassShape& 
                                      bool gradient)
     : t(shape),
       pass(of),
-      layer(std::move(name), gradient ? tokens() : value({Dim::batch, Dim::sequence}, 1)) {
+      layer(std::move(name),
+            gradient ? tokens()
+                     : value({Dim::batch, Dim::sequence},
+                             t.patch_size > 0 ? t.image_channels * t.patch_size * t.patch_size : 1)) {
   if (!gradient) layer.layer().values.front().has_gradient = false;
 }
 
@@ -167,7 +183,7 @@ void add_norm(LayerCost& layer, const Sizes& z, double width, double row, double
   layer.parameters += parameters;
   layer.forward.push_back(norm_forward(arrays));
   layer.backward_input.push_back(norm_backward(arrays));
-  layer.backward_weight.push_back(norm_parameters(arrays));
+  if (parameters > 0) layer.backward_weight.push_back(norm_parameters(arrays));
 }
 
 // Saves its input and its output, which the next product reads.
@@ -175,7 +191,8 @@ int add_norm(TransformerWriter& to, int input) {
   const Transformer& t = to.t;
   const Sizes z = to.sizes(SegmentKind::norm);
   LayerCost& cost = to.layer.add(SegmentKind::norm, {input}, {to.tokens()});
-  add_norm(cost, z, z.hidden, z.hidden, (t.norm_biases.value_or(t.biases) ? 2 : 1) * z.hidden);
+  const double gains = t.norm_gains ? z.hidden : 0, offsets = t.norm_biases.value_or(t.biases) ? gains : 0;
+  add_norm(cost, z, z.hidden, z.hidden, gains + offsets);
   if (to.pass.kernels.norm_bytes > 0) {
     constexpr double kFusedArrays = 7;  // arrays read and written by the three kernels of add_norm
     const double factor = to.pass.kernels.norm_bytes / (kFusedArrays * 2);
@@ -196,15 +213,19 @@ void add_gelu(LayerCost& layer, double bytes) {
   layer.backward_input.push_back(moves(3 * bytes, 2, 1));
 }
 
-std::vector<Layer> transformer_layers(const Transformer& t, const PassShape& pass) {
+std::vector<Layer> transformer_layers(const Transformer& t, const PassShape& given) {
+  PassShape pass = given;
+  if (t.relative_positions > 0) pass.attention = AttentionKernels::unfused;
   std::vector<Layer> layers;
   layers.reserve(static_cast<std::size_t>(t.layers) + 2);
   layers.push_back(embedding_layer(t, pass));
-  std::array<std::optional<Layer>, 4> kinds;  // each kind is written only once
+  std::array<std::optional<Layer>, 8> kinds;  // each kind is written only once
   for (int i = 0; i < t.layers; ++i) {
     const LayerKind kind{t.window > 0 && !contains(t.full_attention_layers, i),
+                         t.rotary && !contains(t.no_rotary_layers, i),
                          t.experts > 0 && !contains(t.dense_layers, i)};
-    std::optional<Layer>& layer = kinds[(kind.local ? 1 : 0) + (kind.experts ? 2 : 0)];
+    std::optional<Layer>& layer =
+        kinds[(kind.local ? 1U : 0U) + (kind.rotary ? 2U : 0U) + (kind.experts ? 4U : 0U)];
     if (!layer) layer = transformer_layer(t, pass, kind);
     layers.push_back(*layer);
     layers.back().name = "layer" + std::to_string(i);

@@ -58,23 +58,44 @@ private:
     if (std::fmod(t_.heads, t_.kv_heads) != 0)
       s_.refuse("kv_heads", fmt::format("{}", t_.kv_heads), fmt::format("a divisor of heads, {}", t_.heads));
     t_.feed_forward = whole("feed_forward", 1, kMaxInner, 4 * t_.hidden);
-    t_.vocabulary = whole("vocabulary", 1, kMaxTokens);
-    t_.sequence_length = whole("sequence_length", 1, kMaxTokens);
+    images();
+    const bool image = t_.patch_size > 0;
+    t_.vocabulary = image ? whole("vocabulary", 0, 0, 0) : whole("vocabulary", 1, kMaxTokens);
+    const double patches = t_.patches() + (t_.class_token ? 1 : 0);
+    t_.sequence_length = image ? whole("sequence_length", static_cast<std::int64_t>(patches),
+                                       static_cast<std::int64_t>(patches), patches)
+                               : whole("sequence_length", 1, kMaxTokens);
     t_.context_limit = whole("context_limit", 0, kMaxTokens, 0);
     t_.rotary = s_.boolean("rotary", false);
     t_.positions = whole("positions", 0, kMaxTokens, t_.rotary ? 0 : t_.sequence_length);
     t_.position_offset = whole("position_offset", 0, kMaxWidth, 0);
     t_.token_types = whole("token_types", 0, kMaxWidth, 0);
     t_.embedding_width = whole("embedding_width", 0, kMaxWidth, 0);
-    t_.causal = s_.boolean("causal", true);
-    t_.tied_embeddings = s_.boolean("tied_embeddings", true);
-    t_.final_norm = s_.boolean("final_norm", t_.causal);
+    t_.narrow_positions = s_.boolean("narrow_positions", false);
+    if (t_.narrow_positions && t_.embedding_width == 0)
+      s_.refuse("narrow_positions", "true without embedding_width", "false, or an embedding_width");
+    t_.causal = s_.boolean("causal", !image);
+    t_.tied_embeddings = s_.boolean("tied_embeddings", !image);
+    t_.final_norm = s_.boolean("final_norm", t_.causal || image);
     t_.embedding_norm = s_.boolean("embedding_norm", !t_.final_norm);
     t_.pooler = s_.boolean("pooler", false);
-    t_.masked_lm_head = s_.boolean("masked_lm_head", !t_.causal);
+    t_.masked_lm_head = s_.boolean("masked_lm_head", !t_.causal && !image && !s_.has("classes"));
+    if (image)
+      for (const auto& [key, given] : {std::pair("causal", t_.causal),
+                                       {"tied_embeddings", t_.tied_embeddings},
+                                       {"masked_lm_head", t_.masked_lm_head}})
+        if (given) s_.refuse(key, "true with patch_size", "false: patches of images are not words");
+    t_.head_bias = s_.boolean("head_bias", false);
+    t_.classes = whole("classes", 0, kMaxWidth, 0);
+    t_.classes_of_tokens = s_.boolean("classes_of_tokens", false);
+    if (t_.classes_of_tokens) s_.require("classes", "classes_of_tokens", "the number of outputs");
     t_.logit_softcap = s_.boolean("logit_softcap", false);
     t_.biases = s_.boolean("biases", true);
+    t_.norm_gains = s_.boolean("norm_gains", true);
+    if (!t_.norm_gains && s_.has("norm_biases") && s_.boolean("norm_biases", false))
+      s_.refuse("norm_biases", "true with norm_gains = false", "false: such norms have no parameters");
     t_.norm_biases = unless("norm_biases", t_.biases);
+    t_.projection_bias = unless("projection_bias", t_.biases);
     t_.dropout = s_.boolean("dropout", true);
     t_.embedding_dropout = unless("embedding_dropout", t_.dropout);
     t_.attention_dropout = unless("attention_dropout", t_.dropout);
@@ -91,6 +112,20 @@ private:
     t_.value_head_dim = whole("value_head_dim", 0, kMaxWidth, 0);
     t_.qkv_biases = s_.boolean("qkv_biases", t_.biases && !latent);
     t_.qk_norm = s_.boolean("qk_norm", false);
+    t_.qk_norm_gains = static_cast<QkNormGains>(s_.choice("qk_norm_gains", kQkNormGainsNames, 0));
+    if (s_.has("qk_norm_gains") && !t_.qk_norm)
+      s_.refuse("qk_norm_gains", "given without qk_norm", "only with qk_norm = true");
+    only_with(s_, "no_rotary_layers", "rotary", t_.rotary);
+    t_.no_rotary_layers = read_layers(s_, "no_rotary_layers", t_.layers);
+    if (latent && !t_.no_rotary_layers.empty())
+      s_.refuse("no_rotary_layers", "given with kv_lora_rank", "to leave it out");
+    t_.relative_positions = whole("relative_positions", 0, kMaxTokens, 0);
+    t_.relative_weights = s_.boolean("relative_weights", false);
+    if (t_.relative_weights && t_.relative_positions == 0)
+      s_.refuse("relative_weights", "true without relative_positions", "only with relative_positions");
+    if (t_.relative_positions > 0 && (t_.causal || latent))
+      s_.refuse("relative_positions", fmt::format("{}", t_.relative_positions),
+                "0, or a model with causal = false and without kv_lora_rank");
     if (latent) {
       if (t_.kv_heads != t_.heads)
         s_.refuse("kv_heads", fmt::format("{} with kv_lora_rank", t_.kv_heads),
@@ -111,6 +146,26 @@ private:
     if (t_.relu && t_.gated) s_.refuse("relu", "true with gated", "false");
     t_.parallel_residual = s_.boolean("parallel_residual", false);
     t_.post_norms = s_.boolean("post_norms", false);
+    t_.shared_norm = s_.boolean("shared_norm", false);
+    if (t_.shared_norm && !t_.parallel_residual)
+      s_.refuse("shared_norm", "true without parallel_residual", "only with parallel_residual = true");
+    t_.pre_norms = s_.boolean("pre_norms", true);
+    if (!t_.pre_norms && !t_.post_norms)
+      s_.refuse("pre_norms", "false without post_norms", "true, or post_norms = true");
+    if (!t_.pre_norms && t_.shared_norm) s_.refuse("pre_norms", "false with shared_norm", "true");
+  }
+
+  void images() {
+    t_.patch_size = whole("patch_size", 0, kMaxWidth, 0);
+    const bool image = t_.patch_size > 0;
+    for (const char* key : {"image_size", "image_channels", "class_token"})
+      only_with(s_, key, "patch_size", image);
+    t_.image_size = whole("image_size", image ? 1 : 0, kMaxImage, image ? std::nullopt : std::optional(0.0));
+    if (image && (t_.image_size < t_.patch_size || std::fmod(t_.image_size, t_.patch_size) != 0))
+      s_.refuse("patch_size", fmt::format("{}", t_.patch_size),
+                fmt::format("a divisor of image_size, {}", t_.image_size));
+    t_.image_channels = whole("image_channels", 1, kMaxWidth, 3);
+    t_.class_token = s_.boolean("class_token", true);
   }
 
   // Reads all keys in any case, so that all are known to "did you mean".
@@ -158,6 +213,13 @@ public:
                                       {"vocabulary", t.vocabulary},
                                       {"sequence_length", t.sequence_length}})
       put(key, static_cast<std::int64_t>(number));
+    if (t.patch_size > 0) {
+      for (const auto& [key, number] : {std::pair<const char*, double>("patch_size", t.patch_size),
+                                        {"image_size", t.image_size},
+                                        {"image_channels", t.image_channels}})
+        put(key, static_cast<std::int64_t>(number));
+      put("class_token", t.class_token);
+    }
     if (t.kv_heads > 0 && t.kv_heads != t.heads) put("kv_heads", static_cast<std::int64_t>(t.kv_heads));
     put("rotary", t.rotary);
     put("positions", static_cast<std::int64_t>(t.positions));
@@ -182,6 +244,8 @@ public:
                                       {"kv_lora_rank", t.kv_lora_rank},
                                       {"q_lora_rank", t.q_lora_rank},
                                       {"rope_head_dim", t.rope_head_dim},
+                                      {"classes", t.classes},
+                                      {"relative_positions", t.relative_positions},
                                       {"window", t.window}})
       if (number > 0) put(key, static_cast<std::int64_t>(number));
     for (const auto& [key, is] : {std::pair<const char*, bool>("qk_norm", t.qk_norm),
@@ -190,13 +254,25 @@ public:
                                   {"logit_softcap", t.logit_softcap},
                                   {"relu", t.relu},
                                   {"parallel_residual", t.parallel_residual},
-                                  {"post_norms", t.post_norms}})
+                                  {"shared_norm", t.shared_norm},
+                                  {"post_norms", t.post_norms},
+                                  {"head_bias", t.head_bias},
+                                  {"classes_of_tokens", t.classes_of_tokens},
+                                  {"narrow_positions", t.narrow_positions},
+                                  {"relative_weights", t.relative_weights}})
       if (is) put(key, is);
+    for (const auto& [key, is] :
+         {std::pair<const char*, bool>("pre_norms", t.pre_norms), {"norm_gains", t.norm_gains}})
+      if (!is) put(key, is);
+    if (t.qk_norm && t.qk_norm_gains != QkNormGains::head)
+      put("qk_norm_gains", std::string(kQkNormGainsNames[static_cast<std::size_t>(t.qk_norm_gains)]));
     for (const auto& [key, is] : {std::pair("norm_biases", t.norm_biases),
+                                  {"projection_bias", t.projection_bias},
                                   {"embedding_dropout", t.embedding_dropout},
                                   {"attention_dropout", t.attention_dropout}})
       if (is) put(key, *is);
     put("full_attention_layers", t.full_attention_layers);
+    put("no_rotary_layers", t.no_rotary_layers);
     if (t.experts > 0) {
       put("experts", static_cast<std::int64_t>(t.experts));
       put("experts_per_token", static_cast<std::int64_t>(t.experts_per_token));

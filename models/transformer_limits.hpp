@@ -6,6 +6,7 @@
 namespace rehearse {
 
 inline constexpr std::int64_t kMaxLayers = 10'000, kMaxWidth = 1'000'000, kMaxHeads = 100'000,
-                              kMaxInner = 10'000'000, kMaxTokens = 100'000'000, kMaxExperts = 10'000;
+                              kMaxInner = 10'000'000, kMaxTokens = 100'000'000, kMaxExperts = 10'000,
+                              kMaxImage = 100'000;
 
 }  // namespace rehearse

@@ -47,8 +47,8 @@ int add_norm(TransformerWriter& to, int input);
 void add_bias(LayerCost& layer, const Sizes& z, double width, bool fused);
 
 // Adds attention, from the layer's normalized input to the result of the output projection, which it returns.
-// `local`: uses the sliding window.
-int add_attention(TransformerWriter& to, int input, bool local);
+// `local`: uses the sliding window; `rotary`: rotates queries and keys.
+int add_attention(TransformerWriter& to, int input, bool local, bool rotary);
 
 // Adds the feed-forward of a layer, dense or a mixture of experts; returns its output.
 int add_feed_forward(TransformerWriter& to, int input, bool experts);

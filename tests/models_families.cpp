@@ -1,5 +1,6 @@
 // Checks the model families whose config.json Rehearse reads: published parameters, the underlying shapes,
 // and that the keys of [model.transformer] express all of it.
+#include "models/families/family.hpp"
 #include "models/kernels.hpp"
 #include "models/text/toml_text.hpp"
 #include "tests/catch.hpp"
@@ -289,6 +290,38 @@ TEST_CASE("what each part of newer layers adds to a Llama layer") {
       {"norms after each part", [](Transformer& t) { t.post_norms = true; }, 2 * h, 0, 4 * h, 2 * h},
       {"norms with an offset", [](Transformer& t) { t.norm_biases = true; }, 2 * h, 0, 0, 0},
       {"branches side by side", [](Transformer& t) { t.parallel_residual = true; }, 0, 0, 0, -h},
+      {"QK norm with gains of each head",
+       [](Transformer& t) {
+         t.qk_norm = true;
+         t.qk_norm_gains = QkNormGains::heads;
+       },
+       (a + kv) * d, 0, 2 * (a + kv) * d, (a + kv) * d},
+      {"QK norm over all heads",
+       [](Transformer& t) {
+         t.qk_norm = true;
+         t.qk_norm_gains = QkNormGains::all;
+       },
+       (a + kv) * d, 0, 2 * (a + kv) * d, (a + kv) * d},
+      {"QK norm without gains",
+       [](Transformer& t) {
+         t.qk_norm = true;
+         t.qk_norm_gains = QkNormGains::none;
+       },
+       0, 0, 2 * (a + kv) * d, (a + kv) * d},
+      // A norm reads and writes h, and both are stored.
+      {"branches behind one norm", [](Transformer& t) { t.parallel_residual = t.shared_norm = true; }, -h, 0,
+       -2 * h, -2 * h},
+      // The products store their inputs, and the norms theirs.
+      {"norms after each part alone",
+       [](Transformer& t) {
+         t.pre_norms = false;
+         t.post_norms = true;
+       },
+       0, 0, 0, 0},
+      {"norms without gains", [](Transformer& t) { t.norm_gains = false; }, -2 * h, 0, 0, 0},
+      {"a bias behind attention", [](Transformer& t) { t.projection_bias = true; }, h, 0, 0, 0},
+      {"no rotary positions in this layer", [](Transformer& t) { t.no_rotary_layers = {0}; }, 0, 0,
+       -2 * (a + kv) * d, 0},
       {"sinks", [](Transformer& t) { t.attention_sinks = true; }, a, 0, 0, a},
       {"soft-capped scores", [](Transformer& t) { t.attention_softcap = true; }, 0, 0, 0, a * s},
       // Products of Q, K, V, output; repeating K and V; rotary embedding; Q, K and V as one tensor after it.
@@ -326,6 +359,38 @@ TEST_CASE("what each part of newer layers adds to a Llama layer") {
     CHECK(flops(changed.forward) - flops(plain.forward) == n * c.products);
     CHECK(memory_bytes(changed.forward) - memory_bytes(plain.forward) == element * n * c.moved);
     CHECK(changed.saved_bytes - plain.saved_bytes == element * n * c.saved);
+  }
+  SECTION("a bias of the logits") {
+    Transformer t = base;
+    t.head_bias = true;
+    Model one, other;
+    one.shape = base;
+    other.shape = t;
+    CHECK(parameter_count(other) - parameter_count(one) == 100);
+  }
+  SECTION("relative positions of DeBERTa") {
+    Transformer t = base;
+    t.causal = t.rotary = t.gated = false;
+    t.kv_heads = a;
+    t.masked_lm_head = true;
+    const LayerCost without = layer(t);
+    const double r = 2 * 8;
+    t.relative_positions = r;
+    const LayerCost with = layer(t);
+    CHECK(with.parameters == without.parameters);
+    // Two projections of the table; two products of [s, d] with [r, d] for each head and sample.
+    CHECK(flops(with.forward) - flops(without.forward) == 2 * (2 * r * h * h) + 2 * (2 * n * a * r * d));
+    CHECK(flops(with.backward_weight) - flops(without.backward_weight) == 2 * (2 * r * h * h));
+    CHECK(flops(with.backward_input) - flops(without.backward_input) ==
+          2 * (2 * r * h * h) + 2 * 2 * (2 * n * a * r * d));
+    t.relative_weights = true;
+    CHECK(layer(t).parameters - without.parameters == 2 * h * h + h);
+    // No fused kernel adds them.
+    PassShape fused = pass;
+    fused.attention = AttentionKernels::flash_2;
+    Model model;
+    model.shape = t;
+    CHECK(layer_costs(model, fused)[1].saved_bytes == layer(t).saved_bytes);
   }
   SECTION("ReLU keeps its result alone") {
     Transformer gelu = base, relu = base;
@@ -435,8 +500,10 @@ TEST_CASE("mixtures with layers that are none") {
 TEST_CASE("what is left out of a config is said") {
   CHECK(parse(kGemma3).notes.empty());
   CHECK(parse(kDeepSeekLite).notes.empty());
-  REQUIRE(parse(kGemma3Images).notes.size() == 1);
+  REQUIRE(parse(kGemma3Images).notes.size() == 2);
   CHECK(parse(kGemma3Images).notes[0].find("text_config") != std::string::npos);
+  CHECK(parse(kGemma3Images).notes[1] ==
+        "The file leaves out num_attention_heads (8), vocab_size (262208): they are the library's defaults.");
   REQUIRE(parse(kDeepSeek3).notes.size() == 1);
   CHECK(parse(kDeepSeek3).notes[0].find("multi-token prediction") != std::string::npos);
 }
@@ -446,37 +513,38 @@ TEST_CASE("configs of the families are refused by their key") {
   struct Case {
     std::string json, error;  // after "config.json: "
   };
+  std::string mixtures;
+  for (const families::Family& family : families::mixture_families())
+    mixtures += (mixtures.empty() ? "\"" : ", \"") + std::string(family.type) + "\"";
   const Case cases[] = {
       {R"({"model_type": "gemma3"})", "text_config is missing; allowed: an object, {...}"},
       {R"({"model_type": "gemma3", "text_config": 3})", "text_config is 3; allowed: an object, {...}"},
-      {R"({"model_type": "gemma3", "text_config": {}})",
-       "text_config.hidden_size is missing; allowed: an integer from 1 to 1000000"},
+      {R"({"model_type": "gemma3", "text_config": {"hidden_size": 0}})",
+       "text_config.hidden_size is 0; allowed: an integer from 1 to 1000000"},
       {config("gemma2", small, R"(, "layer_types": ["full_attention"])"),
        "layer_types is an array of 1; allowed: an array of 2, one for each layer"},
       {config("gemma2", small, R"(, "layer_types": ["full_attention", "linear_attention"])"),
-       "layer_types[1] is a string \"linear_attention\"; allowed: \"full_attention\", \"sliding_attention\""},
+       "layer_types[1] is a string \"linear_attention\"; allowed: \"full_attention\", \"sliding_attention\", "
+       "\"attention\", \"chunked_attention\", \"global\", \"local\", \"full\", \"sliding\""},
       {config("gemma2", small, R"(, "sliding_window": -1)"),
        "sliding_window is -1; allowed: an integer from 1 to 100000000"},
       {config("gemma2", small, R"(, "attn_logit_softcapping": "no")"),
        "attn_logit_softcapping is a string \"no\"; allowed: a number above 0, or null"},
       {config("mistral", {64, 96, 2, 5, 5, 100, 32}),
        "num_attention_heads is 5; allowed: a divisor of hidden_size, 64"},
-      {config("gpt_oss", small, R"(, "attention_bias": false, "num_local_experts": 4)"),
-       "attention_bias is false; allowed: true"},
       {config("gpt_oss", small, R"(, "num_local_experts": 4, "num_experts_per_tok": 5)"),
        "num_experts_per_tok is 5; allowed: an integer from 1 to 4"},
-      {config("deepseek_v3", small), "kv_lora_rank is missing; allowed: an integer from 1 to 1000000"},
+      {config("deepseek_v3", small, R"(, "attention_bias": true)"), "attention_bias is true; allowed: false"},
       {config("deepseek_v3", small, R"(, "kv_lora_rank": 8, "first_k_dense_replace": 1, "n_routed_experts": 4,
         "moe_intermediate_size": 10000000, "n_shared_experts": 2)"),
        "n_shared_experts is 2; allowed: an integer from 0 to 1"},
       {config("qwen3_moe", small, R"(, "mlp_only_layers": [2], "num_experts": 4)"),
        "mlp_only_layers is an array with 2; allowed: layers from 0 to 1"},
-      {config("opt", small, R"(, "ffn_dim": 96, "layer_norm_elementwise_affine": false)"),
-       "layer_norm_elementwise_affine is false; allowed: true"},
+      {config("opt", small, R"(, "_remove_final_layer_norm": true)"),
+       "_remove_final_layer_norm is true; allowed: false"},
       {config("gpt_neox", small, R"(, "hidden_act": 3)"), "hidden_act is 3; allowed: a string"},
       {config("phi3", small, R"(, "num_experts": 4)"),
-       "num_experts is 4 in a model of type \"phi3\"; allowed: experts in models of type \"deepseek_v2\", "
-       "\"deepseek_v3\", \"gpt_oss\", \"mixtral\", \"qwen2_moe\", \"qwen3_moe\""},
+       "num_experts is 4 in a model of type \"phi3\"; allowed: experts in models of type " + mixtures},
   };
   for (const Case& c : cases) {
     CAPTURE(c.json);
@@ -503,6 +571,17 @@ TEST_CASE("keys of [model.transformer] that do not fit together are refused") {
        "kv_heads is 2 with kv_lora_rank; allowed: as many as heads, 4"},
       {"kv_lora_rank = 8\nrope_head_dim = 8\nqk_norm = true",
        "qk_norm is true with kv_lora_rank; allowed: false"},
+      {"shared_norm = true",
+       "shared_norm is true without parallel_residual; allowed: only with parallel_residual = true"},
+      {"pre_norms = false", "pre_norms is false without post_norms; allowed: true, or post_norms = true"},
+      {"qk_norm_gains = \"all\"",
+       "qk_norm_gains is given without qk_norm; allowed: only with qk_norm = true"},
+      {"norm_gains = false\nnorm_biases = true",
+       "norm_biases is true with norm_gains = false; allowed: false: such norms have no parameters"},
+      {"no_rotary_layers = [0]", "no_rotary_layers is given without rotary; allowed: only with rotary"},
+      {"image_size = 8", "image_size is given without patch_size; allowed: only with patch_size"},
+      {"narrow_positions = true",
+       "narrow_positions is true without embedding_width; allowed: false, or an embedding_width"},
       {"gated = true\nrelu = true", "relu is true with gated; allowed: false"},
       {"dense_layers = [0]", "dense_layers is given without experts; allowed: only with experts"},
       {"experts = 4\nexperts_per_token = 1\ndense_layers = [0]",
@@ -520,4 +599,27 @@ TEST_CASE("keys of [model.transformer] that do not fit together are refused") {
     REQUIRE(at != std::string::npos);
     CHECK(found.substr(at + 12) == c.error);
   }
+}
+
+TEST_CASE("a vision transformer by hand") {
+  const double h = 64, layers = 2, patch = 4, image = 16, pixels = 3 * patch * patch, tokens = 16 + 1,
+               classes = 10;
+  const Model model = parse(R"({"model_type": "vit", "architectures": ["ViTForImageClassification"],
+    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "image_size": 16, "patch_size": 4, "num_labels": 10})");
+  CHECK(model.sample_unit == "images");
+  CHECK(tokens_per_sample(model, 0) == tokens);
+  CHECK(sample_bytes(model, 0, Precision::bf16) == 2 * 3 * image * image);
+  PassShape pass;
+  pass.micro_batch = 3;
+  const auto costs = layer_costs(model, pass);
+  REQUIRE(costs.size() == layers + 2);
+  const LayerCost &first = costs.front(), &last = costs.back();
+  CHECK(first.parameters == pixels * h + h + h + tokens * h);
+  CHECK(flops(first.forward) == 2 * 3 * tokens * pixels * h);
+  CHECK(flops(first.backward_weight) == 2 * 3 * tokens * pixels * h);
+  CHECK(flops(first.backward_input) == 0);  // images have no gradient
+  CHECK(last.parameters == 2 * h + classes * h + classes);
+  CHECK(flops(last.forward) == 2 * 3 * classes * h);
+  CHECK(last.logits == 0);
 }

@@ -151,6 +151,20 @@ std::string number_of_parameters(const Model& model) {
   return in_billions(parameter_count(model));
 }
 
+// Of a model with parts that are left out, the number of all its parameters, as it is published.
+void parameter_facts(const Model& model, std::ostream& out) {
+  double all = parameter_count(model);
+  for (const LeftOut& part : model.left_out) all += part.parameters;
+  if (model.left_out.empty()) return fact(out, "parameters", number_of_parameters(model));
+  const bool counted = all > parameter_count(model);
+  fact(out, "parameters",
+       counted ? fmt::format("{}, of which {} are simulated", in_billions(all), number_of_parameters(model))
+               : number_of_parameters(model) + " are simulated");
+  for (const LeftOut& part : model.left_out)
+    fact(out, "not simulated",
+         part.what + (part.parameters > 0 ? ": " + in_billions(part.parameters) : ", which is not counted"));
+}
+
 std::string with_unit(double value, const char* unit) {
   const std::string number = with_prefix(value);
   const bool prefixed = std::isalpha(static_cast<unsigned char>(number.back())) != 0;
@@ -185,7 +199,7 @@ void model_facts(const Model& model, std::ostream& out) {
   const std::vector<LayerCost> layers = layer_costs(model, {});
   double saved = 0;
   for (const LayerCost& layer : layers) saved += layer.saved_bytes;
-  fact(out, "parameters", number_of_parameters(model));
+  parameter_facts(model, out);
   if (active_parameter_count(model) < parameter_count(model))
     fact(out, "active for a token", in_billions(active_parameter_count(model)));
   fact(out, "layers in a pipeline", fmt::format("{}", layers.size()));
@@ -375,7 +389,12 @@ Described what_is(const Section& root) {
 
 // Describes a user's file: a model, a cluster, a device, a scenario, or a Hugging Face config.json.
 void describe_file(const std::string& path, std::ostream& out) {
-  if (path.ends_with(".json")) return show_model(path, model_in("huggingface", path), out);
+  if (path.ends_with(".json")) {
+    const Model model = model_in("huggingface", path);
+    show_model(path, model, out);
+    for (const std::string& note : model.notes) out << "  Note: " << note << "\n";
+    return;
+  }
   Document document = Document::parse_file(path);
   Section root = document.root();
   switch (what_is(root)) {

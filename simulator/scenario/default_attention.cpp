@@ -112,7 +112,7 @@ std::string unfused_note(const Scenario& s) {
 AttentionChoice default_attention(const Model& model, const Device& device, Precision precision,
                                   const Framework& framework) {
   const auto* transformer = std::get_if<Transformer>(&model.shape);
-  if (!transformer) return {Kernels::unfused, AttentionReason::given};
+  if (!transformer || transformer->relative_positions > 0) return {Kernels::unfused, AttentionReason::given};
   if (!has_fused(device)) return {Kernels::unfused, AttentionReason::device};
   if (stored_precision(precision) == Precision::fp32) return {Kernels::unfused, AttentionReason::precision};
   const Kernels wanted = framework.attention.value_or(Kernels::flash_3);

@@ -84,6 +84,7 @@ private:
       if (t_.qk_norm) add("--qk-layernorm");
     }
     if (t_.attention_sinks) add("--softmax-type learnable");
+    if (!t_.no_rotary_layers.empty()) add("--no-rope-freq " + pattern(t_.layers, t_.no_rotary_layers, 1));
     if (t_.window > 0) {
       add(fmt::format("--window-size {:.0f},0", t_.window - 1));  // keys before and after a query
       if (!t_.full_attention_layers.empty())
@@ -146,6 +147,17 @@ std::vector<std::string> not_a_megatron_model(const Transformer& t) {
   const std::pair<bool, const char*> without[] = {
       {t.parallel_residual, "attention and feed-forward that read the same input (parallel_residual)"},
       {t.post_norms, "norms after attention and feed-forward (post_norms)"},
+      {t.shared_norm, "attention and feed-forward behind one norm (shared_norm)"},
+      {!t.pre_norms, "layers without norms before their parts (pre_norms = false)"},
+      {!t.norm_gains, "norms without parameters (norm_gains = false)"},
+      {t.qk_norm && t.qk_norm_gains != QkNormGains::head,
+       "QK norms but those with one gain for all heads (qk_norm_gains)"},
+      {t.projection_bias.has_value(),
+       "bias of attention's last product apart from the others (projection_bias)"},
+      {t.head_bias, "bias of the logits (head_bias)"},
+      {t.classes > 0, "classifiers (classes)"},
+      {t.patch_size > 0, "patches of images (patch_size)"},
+      {t.relative_positions > 0, "relative positions (relative_positions)"},
       {t.attention_softcap, "soft caps of attention scores (attention_softcap)"},
       {t.logit_softcap, "soft caps of logits (logit_softcap)"},
       {t.embedding_width > 0, "projections of the embedding (embedding_width)"},

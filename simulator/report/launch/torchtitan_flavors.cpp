@@ -36,7 +36,9 @@ constexpr std::array<std::string_view, 4> kNames = {"llama3", "qwen3", "deepseek
 bool is_foreign(const Transformer& t) {
   return !t.causal || !t.rotary || !t.gated || !t.final_norm || t.embedding_norm || t.embedding_width > 0 ||
          t.attention_softcap || t.logit_softcap || t.parallel_residual || t.post_norms || t.dropout ||
-         t.norm_biases.value_or(t.biases);
+         t.norm_biases.value_or(t.biases) || !t.norm_gains || !t.pre_norms || t.projection_bias.has_value() ||
+         t.head_bias || t.classes > 0 || !t.no_rotary_layers.empty() ||
+         (t.qk_norm && t.qk_norm_gains != QkNormGains::head);
 }
 
 std::optional<TorchtitanFamily> family_of(const Transformer& t) {

@@ -40,7 +40,7 @@ Precision read_precision(Section& section, const Model& model, const Device& dev
 
 double read_sequence_length(Section& section, const Model& model) {
   const auto* transformer = std::get_if<Transformer>(&model.shape);
-  if (!transformer && section.has("sequence_length") && !is_profiled(model)) {
+  if ((!transformer || transformer->patch_size > 0) && section.has("sequence_length") && !is_profiled(model)) {
     section.refuse("sequence_length", fmt::format("given, but {} is not trained on tokens", model.name),
                    "to leave it out");
   }

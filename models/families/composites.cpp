@@ -1,0 +1,180 @@
+// Models with other parts beside a text model, and types whose layers are not modelled.
+#include "models/families/family.hpp"
+
+namespace rehearse::families {
+namespace {
+
+using Joint = Tower::Joint;
+
+// Encoders of images: their defaults are those of the library's configuration classes.
+constexpr Tower kQwen2 = {.width = "embed_dim",
+                          .inner = "",
+                          .layers = "depth",
+                          .width_otherwise = 1280,
+                          .layers_otherwise = 32,
+                          .patch_otherwise = 14,
+                          .ratio = "mlp_ratio",
+                          .frames = 2,
+                          .patch_bias = false,
+                          .positions = false,
+                          .joint = Joint::merger};
+constexpr Tower kQwen25 = {.layers = "depth",
+                           .width_otherwise = 3584,
+                           .inner_otherwise = 3420,
+                           .layers_otherwise = 32,
+                           .patch_otherwise = 14,
+                           .frames = 2,
+                           .gated = true,
+                           .rms = true,
+                           .patch_bias = false,
+                           .positions = false,
+                           .joint = Joint::merger};
+constexpr Tower kQwen3 = {.layers = "depth",
+                          .width_otherwise = 1152,
+                          .inner_otherwise = 4304,
+                          .layers_otherwise = 27,
+                          .patch_otherwise = 16,
+                          .frames = 2,
+                          .extra_positions = "num_position_embeddings",
+                          .joint = Joint::deepstack};
+constexpr Tower kSiglip = {.width_otherwise = 1152,
+                           .inner_otherwise = 4304,
+                           .layers_otherwise = 27,
+                           .patch_otherwise = 14,
+                           .image_otherwise = 896,
+                           .extra_norms = 1,
+                           .joint = Joint::single};
+constexpr Tower kLlama4 = {.width_otherwise = 1408,
+                           .inner_otherwise = 5632,
+                           .layers_otherwise = 34,
+                           .patch_otherwise = 14,
+                           .image_otherwise = 336,
+                           .patch_bias = false,
+                           .class_token = true,
+                           .extra_norms = 2,
+                           .joint = Joint::llama4};
+constexpr Tower kPixtral = {.width_otherwise = 1024,
+                            .inner_otherwise = 4096,
+                            .layers_otherwise = 24,
+                            .patch_otherwise = 16,
+                            .gated = true,
+                            .biases = false,
+                            .projection_bias = false,
+                            .qkv_biases = false,
+                            .rms = true,
+                            .patch_bias = false,
+                            .positions = false,
+                            .extra_norms = 1,
+                            .joint = Joint::mistral};
+
+constexpr Composite kComposites[] = {
+    {.type = "gemma3", .text = "gemma3_text", .tower = &kSiglip},
+    {.type = "kimi_vl", .text = "deepseek_v3"},
+    {.type = "llama4", .text = "llama4_text", .tower = &kLlama4},
+    {.type = "mistral3", .text = "mistral", .tower = &kPixtral},
+    {.type = "qwen2_5_vl", .text = "qwen2_vl_text", .flat = true, .tower = &kQwen25},
+    {.type = "qwen2_vl", .text = "qwen2_vl_text", .flat = true, .tower = &kQwen2},
+    {.type = "qwen3_vl", .text = "qwen3_vl_text", .tower = &kQwen3},
+    {.type = "qwen3_vl_moe", .text = "qwen3_vl_moe_text", .tower = &kQwen3},
+};
+
+constexpr std::string_view kMamba = "Mamba (state space) layers", kMamba2 = "Mamba-2 (state space) layers",
+                           kCross = "decoder layers with cross-attention to an encoder",
+                           kDelta = "gated delta net (linear attention) layers",
+                           kShort = "short convolution layers", kIndexer = "sparse attention with an indexer",
+                           kConvolved = "convolutions over sound, and an encoder",
+                           kTowers = "two encoders, of images and of text",
+                           kWindows = "windows of image patches that shrink from stage to stage",
+                           kRecurrent = "RWKV (recurrent) layers";
+
+constexpr MissingFamily kMissing[] = {
+    {"albert", "layers that share their weights"},
+    {"bamba", kMamba2},
+    {"bart", kCross},
+    {"big_bird", "sparse attention to random blocks"},
+    {"blenderbot", kCross},
+    {"blip", kCross},
+    {"clip", kTowers},
+    {"convnext", "depthwise convolutions"},
+    {"deci", "layers of different widths, or without attention"},
+    {"deepseek_v32", kIndexer},
+    {"deepseek_v4", kIndexer},
+    {"detr", kCross},
+    {"encoder-decoder", kCross},
+    {"falcon_h1", "layers with attention and Mamba-2 (state space) side by side"},
+    {"falcon_mamba", kMamba},
+    {"fsmt", kCross},
+    {"funnel", "pooling between layers"},
+    {"gemma3n", "per-layer embeddings, AltUp and LAuReL blocks"},
+    {"gemma3n_text", "per-layer embeddings, AltUp and LAuReL blocks"},
+    {"glm_moe_dsa", kIndexer},
+    {"granitemoehybrid", kMamba2},
+    {"hubert", kConvolved},
+    {"idefics", kCross},
+    {"jamba", kMamba},
+    {"jetmoe", "mixtures of attention heads"},
+    {"kimi_linear", "Kimi delta attention (linear attention) layers"},
+    {"led", kCross},
+    {"lfm2", kShort},
+    {"lfm2_moe", kShort},
+    {"longcat_flash", "experts that compute nothing, and two attentions a layer"},
+    {"longformer", "windows of keys with global tokens"},
+    {"longt5", kCross},
+    {"m2m_100", kCross},
+    {"mamba", kMamba},
+    {"mamba2", kMamba2},
+    {"marian", kCross},
+    {"mbart", kCross},
+    {"mimo_v2_flash", "layers with different numbers of key-value heads"},
+    {"minimax", "lightning attention (linear attention) layers"},
+    {"minimax_m1", "lightning attention (linear attention) layers"},
+    {"minimax_text_01", "lightning attention (linear attention) layers"},
+    {"mllama", kCross},
+    {"mt5", kCross},
+    {"nemotron-nas", "layers of different widths, or without attention"},
+    {"nemotron_h", kMamba2},
+    {"nllb-moe", kCross},
+    {"openelm", "layers of different widths"},
+    {"pegasus", kCross},
+    {"plbart", kCross},
+    {"prophetnet", kCross},
+    {"qwen3_5", kDelta},
+    {"qwen3_5_moe", kDelta},
+    {"qwen3_5_moe_text", kDelta},
+    {"qwen3_5_text", kDelta},
+    {"qwen3_next", kDelta},
+    {"recurrent_gemma", "RG-LRU (recurrent) layers"},
+    {"reformer", "attention by hashing, and reversible layers"},
+    {"rwkv", kRecurrent},
+    {"rwkv5", kRecurrent},
+    {"rwkv6", kRecurrent},
+    {"rwkv7", kRecurrent},
+    {"siglip", kTowers},
+    {"speech_to_text", kCross},
+    {"swin", kWindows},
+    {"swinv2", kWindows},
+    {"switch_transformers", kCross},
+    {"t5", kCross},
+    {"t5gemma", kCross},
+    {"transfo-xl", "recurrence from segment to segment"},
+    {"umt5", kCross},
+    {"vision-encoder-decoder", kCross},
+    {"wav2vec2", kConvolved},
+    {"whisper", kCross},
+    {"xlnet", "recurrence from segment to segment"},
+    {"xlstm", "xLSTM (recurrent) layers"},
+    {"zamba", kMamba},
+    {"zamba2", kMamba2},
+};
+
+}  // namespace
+
+std::span<const Composite> composite_families() {
+  return kComposites;
+}
+
+std::span<const MissingFamily> missing_families() {
+  return kMissing;
+}
+
+}  // namespace rehearse::families
