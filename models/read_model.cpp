@@ -219,10 +219,10 @@ NamedModel named_model(Section& section, const std::string& base_folder) {
   const std::string key = only_one(section, kNamed);
   if (key != "huggingface" && section.has("family"))
     section.refuse("family", "given with " + key, "only beside huggingface");
-  const std::string family = section.text("family", ""), name = section.text(key);
+  const std::string name = section.text(key);
   const std::string path = (std::filesystem::path(base_folder) / name).string();
   if (key == "file") return model_file(path);
-  if (key == "huggingface") return huggingface_file(path, family);
+  if (key == "huggingface") return huggingface_file(path, section.text("family", ""));
   const std::vector<std::string> known = preset_names("models");
   if (!contains(known, name)) section.refuse("preset", in_quotes(name), known_presets(name, known));
   return model_file(preset_path("models", name));

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
-#include "models/families/family.hpp"
+#include "models/families/read_family.hpp"
 #include "models/kernels.hpp"
 #include "models/text/toml_text.hpp"
 #include "tests/catch.hpp"
+#include "tests/models_kernels.hpp"
 
 using namespace rehearse;
+using namespace rehearse::test;
 
 namespace {
 
@@ -246,6 +249,16 @@ TEST_CASE("every family opens with its type alone, as the library does") {
     }
 }
 
+TEST_CASE("the README of the models names every type that opens") {
+  std::stringstream readme;
+  readme << std::ifstream(std::filesystem::path(REHEARSE_TESTS_DIR).parent_path() / "models" / "README.md")
+                .rdbuf();
+  for (const std::string& type : families::family_names()) {
+    CAPTURE(type);
+    CHECK(readme.str().find("`" + type + "`") != std::string::npos);
+  }
+}
+
 TEST_CASE("an unknown type is read as the family whose keys it has") {
   const std::string sizes = kSmallModel + R"(, "rms_norm_eps": 1e-5, "rope_theta": 1e4)";
   const Model own = read_as("{\"model_type\": \"llama\", " + sizes + "}");
@@ -262,6 +275,11 @@ TEST_CASE("an unknown type is read as the family whose keys it has") {
                                 "}}");
   CHECK(notes_say(by_text, "its text_config is read, as a model of type \"qwen3\""));
   CHECK(std::get<Transformer>(by_text.shape).qk_norm);
+  const Model deeper = read_as(R"({"model_type": "my_omni", "thinker_config": {"model_type": "my_thinker",
+    "text_config": {"model_type": "qwen2", )" +
+                               sizes + "}}}");
+  CHECK(notes_say(deeper, "Only the text model (thinker_config.text_config)"));
+  CHECK(std::get<Transformer>(deeper.shape).qkv_biases);
   const std::string foreign = "{\"model_type\": \"my_model\", \"memory_slots\": 16, " + sizes + "}";
   CHECK(refusal(foreign) ==
         "config.json: model_type is \"my_model\"; allowed: a known type (the nearest is \"llama\", which "
@@ -275,6 +293,21 @@ TEST_CASE("an unknown type is read as the family whose keys it has") {
   // A forced family wins over a type that is known, and over one whose layers are missing.
   CHECK(std::get<Transformer>(read_as(R"({"model_type": "mamba", )" + sizes + "}", "llama").shape).heads ==
         4);
+}
+
+TEST_CASE("a context limit is not taken for the length of training sequences") {
+  const auto of_limit = [](int limit) {
+    return form_of(
+        R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+      "vocab_size": 100, "max_position_embeddings": )" +
+        std::to_string(limit) + "}");
+  };
+  CHECK(of_limit(4096).sequence_length == 4096);
+  CHECK(of_limit(4096).context_limit == 0);
+  CHECK(of_limit(8192).sequence_length == 8192);
+  CHECK(of_limit(8192).context_limit == 0);
+  CHECK(of_limit(131072).sequence_length == 8192);
+  CHECK(of_limit(131072).context_limit == 131072);
 }
 
 TEST_CASE("windows and rotary positions follow each family's pattern of layers") {
@@ -371,4 +404,27 @@ TEST_CASE("the index of the checkpoint beside a config is compared") {
                 R"({"model_type": "llama", "torch_dtype": "bfloat16", "quantization_config": {}, )" +
                     kSmallModel + "}");
   CHECK(notes_with(size(counted)).empty());  // bytes of quantized weights say nothing
+}
+
+TEST_CASE("a vision transformer by hand") {
+  const double h = 64, layers = 2, patch = 4, image = 16, pixels = 3 * patch * patch, tokens = 16 + 1,
+               classes = 10;
+  const Model model = read_as(R"({"model_type": "vit", "architectures": ["ViTForImageClassification"],
+    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "image_size": 16, "patch_size": 4, "num_labels": 10})");
+  CHECK(model.sample_unit == "images");
+  CHECK(tokens_per_sample(model, 0) == tokens);
+  CHECK(sample_bytes(model, 0, Precision::bf16) == 2 * 3 * image * image);
+  PassShape pass;
+  pass.micro_batch = 3;
+  const auto costs = layer_costs(model, pass);
+  REQUIRE(costs.size() == layers + 2);
+  const LayerCost &first = costs.front(), &last = costs.back();
+  CHECK(first.parameters == pixels * h + h + h + tokens * h);
+  CHECK(flops(first.forward) == 2 * 3 * tokens * pixels * h);
+  CHECK(flops(first.backward_weight) == 2 * 3 * tokens * pixels * h);
+  CHECK(flops(first.backward_input) == 0);  // images have no gradient
+  CHECK(last.parameters == 2 * h + classes * h + classes);
+  CHECK(flops(last.forward) == 2 * 3 * classes * h);
+  CHECK(last.logits == 0);
 }

@@ -204,16 +204,6 @@ TEST_CASE("families have the published parameters, and their keys give the same 
   }
 }
 
-TEST_CASE("a context limit is not taken for the length of training sequences") {
-  const auto of_limit = [](int limit) { return shape_of(config("llama", {64, 128, 2, 4, 4, 100, limit})); };
-  CHECK(of_limit(4096).sequence_length == 4096);
-  CHECK(of_limit(4096).context_limit == 0);
-  CHECK(of_limit(8192).sequence_length == 8192);
-  CHECK(of_limit(8192).context_limit == 0);
-  CHECK(of_limit(131072).sequence_length == 8192);
-  CHECK(of_limit(131072).context_limit == 131072);
-}
-
 TEST_CASE("which layers have a sliding window") {
   using Layers = std::vector<int>;
   const Sizes small{64, 128, 6, 4, 4, 100, 4096};
@@ -536,9 +526,9 @@ TEST_CASE("configs of the families are refused by their key") {
        "num_experts_per_tok is 5; allowed: an integer from 1 to 4"},
       {config("deepseek_v3", small, R"(, "attention_bias": true)"), "attention_bias is true; allowed: false"},
       {config("deepseek_v3", small, R"(, "kv_lora_rank": 8, "first_k_dense_replace": 1, "n_routed_experts": 4,
-        "moe_intermediate_size": 10000000, "n_shared_experts": 2)"),
+        "moe_intermediate_size": 10000000, "n_shared_experts": 2, "num_experts_per_tok": 2)"),
        "n_shared_experts is 2; allowed: an integer from 0 to 1"},
-      {config("qwen3_moe", small, R"(, "mlp_only_layers": [2], "num_experts": 4)"),
+      {config("qwen3_moe", small, R"(, "mlp_only_layers": [2], "num_experts": 4, "num_experts_per_tok": 2)"),
        "mlp_only_layers is an array with 2; allowed: layers from 0 to 1"},
       {config("opt", small, R"(, "_remove_final_layer_norm": true)"),
        "_remove_final_layer_norm is true; allowed: false"},
@@ -599,27 +589,4 @@ TEST_CASE("keys of [model.transformer] that do not fit together are refused") {
     REQUIRE(at != std::string::npos);
     CHECK(found.substr(at + 12) == c.error);
   }
-}
-
-TEST_CASE("a vision transformer by hand") {
-  const double h = 64, layers = 2, patch = 4, image = 16, pixels = 3 * patch * patch, tokens = 16 + 1,
-               classes = 10;
-  const Model model = parse(R"({"model_type": "vit", "architectures": ["ViTForImageClassification"],
-    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "image_size": 16, "patch_size": 4, "num_labels": 10})");
-  CHECK(model.sample_unit == "images");
-  CHECK(tokens_per_sample(model, 0) == tokens);
-  CHECK(sample_bytes(model, 0, Precision::bf16) == 2 * 3 * image * image);
-  PassShape pass;
-  pass.micro_batch = 3;
-  const auto costs = layer_costs(model, pass);
-  REQUIRE(costs.size() == layers + 2);
-  const LayerCost &first = costs.front(), &last = costs.back();
-  CHECK(first.parameters == pixels * h + h + h + tokens * h);
-  CHECK(flops(first.forward) == 2 * 3 * tokens * pixels * h);
-  CHECK(flops(first.backward_weight) == 2 * 3 * tokens * pixels * h);
-  CHECK(flops(first.backward_input) == 0);  // images have no gradient
-  CHECK(last.parameters == 2 * h + classes * h + classes);
-  CHECK(flops(last.forward) == 2 * 3 * classes * h);
-  CHECK(last.logits == 0);
 }

@@ -49,7 +49,7 @@ const std::string kQwen2 = R"({
   "sliding_window": 131072, "tie_word_embeddings": false, "use_sliding_window": false, "vocab_size": 152064
 })";
 
-std::string llama(const std::string& more = "") {
+std::string llama_config(const std::string& more = "") {
   return R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
     "max_position_embeddings": 8192, "num_attention_heads": 32, "num_hidden_layers": 32,
     "num_key_value_heads": 8, "rope_theta": 500000.0, "torch_dtype": "bfloat16", "vocab_size": 128256)" +
@@ -91,7 +91,7 @@ TEST_CASE("a config.json opens as the model it describes") {
   };
   const Case cases[] = {
       {"openai-community/gpt2", kGpt2, 124'439'808, 1024, "gpt2"},
-      {"meta-llama/Meta-Llama-3-8B", llama(), 8'030'261'248, 8192, "llama3-8b"},
+      {"meta-llama/Meta-Llama-3-8B", llama_config(), 8'030'261'248, 8192, "llama3-8b"},
       {"google-bert/bert-base-uncased", bert("BertForPreTraining"), 110'106'428, 512, "bert-base"},
       {"the same as BertModel", bert("BertModel"), 109'482'240, 512, ""},
       {"the same as BertForMaskedLM", bert("BertForMaskedLM"), 109'514'298, 512, ""},
@@ -136,11 +136,11 @@ TEST_CASE("what a config.json leaves out is as the library has it") {
   CHECK(shape(old).kv_heads == 4);
   CHECK(!shape(old).tied_embeddings);
   CHECK(!shape(old).dropout);
-  CHECK(shape(llama(R"(, "tie_word_embeddings": true)")).tied_embeddings);
-  CHECK(shape(llama(R"(, "attention_dropout": 0.1)")).attention_dropout == true);
-  CHECK(!shape(llama(R"(, "attention_dropout": 0.1)")).dropout);
-  CHECK(file.read(llama()).title == "Transformer, 32 layers of 4096");
-  CHECK(file.read(llama(), "title = \"Llama\"").title == "Llama");
+  CHECK(shape(llama_config(R"(, "tie_word_embeddings": true)")).tied_embeddings);
+  CHECK(shape(llama_config(R"(, "attention_dropout": 0.1)")).attention_dropout == true);
+  CHECK(!shape(llama_config(R"(, "attention_dropout": 0.1)")).dropout);
+  CHECK(file.read(llama_config()).title == "Transformer, 32 layers of 4096");
+  CHECK(file.read(llama_config(), "title = \"Llama\"").title == "Llama");
 }
 
 TEST_CASE("bad config.json files are refused by file and key") {
@@ -195,12 +195,13 @@ TEST_CASE("bad config.json files are refused by file and key") {
        "config.json: resid_pdrop is 1; allowed: a number from 0 to below 1"},
       {gpt2("\"n_ctx\"", "\"add_cross_attention\": true, \"n_ctx\""),
        "config.json: add_cross_attention is true; allowed: false"},
-      {llama(R"(, "tie_word_embeddings": "no")"),
+      {llama_config(R"(, "tie_word_embeddings": "no")"),
        "config.json: tie_word_embeddings is a string \"no\"; allowed: true or false"},
-      {llama(R"(, "attention_bias": 1)"), "config.json: attention_bias is 1; allowed: true or false"},
-      {llama(R"(, "num_key_value_heads": 5)"),
+      {llama_config(R"(, "attention_bias": 1)"), "config.json: attention_bias is 1; allowed: true or false"},
+      {llama_config(R"(, "num_key_value_heads": 5)"),
        "config.json: num_key_value_heads is 5; allowed: a divisor of num_attention_heads, 32"},
-      {llama(R"(, "head_dim": 0)"), "config.json: head_dim is 0; allowed: an integer from 1 to 1000000"},
+      {llama_config(R"(, "head_dim": 0)"),
+       "config.json: head_dim is 0; allowed: an integer from 1 to 1000000"},
       {bert("BertLMHeadModel"),
        "config.json: architectures is \"BertLMHeadModel\"; allowed: a class ...Model, ...ForMaskedLM, "
        "...ForPreTraining, ...ForSequenceClassification, ...ForMultipleChoice, ...ForTokenClassification, "

@@ -280,7 +280,8 @@ const MissingFamily* find_missing(std::string_view type) {
 }
 
 // Reads a nested text model, whatever the outer type is.
-constexpr std::array<std::string_view, 3> kNested = {"text_config", "llm_config", "language_config"};
+constexpr std::array<std::string_view, 4> kNested = {"text_config", "llm_config", "language_config",
+                                                     "thinker_config"};
 
 Choice choose_known(const Config& c, const std::string& type, bool forced) {
   if (const Composite* composite = find_composite(type)) {
@@ -333,7 +334,7 @@ Choice choose_family(const HuggingFaceConfig& c, const std::string& forced) {
     if (!inner || !inner->is_object()) continue;
     Choice choice = choose_family(c.object(key), "");
     if (choice.composite) continue;
-    choice.inside = key;
+    choice.inside = choice.inside.empty() ? std::string(key) : fmt::format("{}.{}", key, choice.inside);
     choice.note = fmt::format("{}: its {} is read, as a model of type \"{}\". {}", unknown, key,
                               choice.family->type, choice.note);
     while (choice.note.ends_with(' ')) choice.note.pop_back();

@@ -1,5 +1,5 @@
 // Models with other parts beside a text model, and types whose layers are not modelled.
-#include "models/families/family.hpp"
+#include "models/families/composite.hpp"
 
 namespace rehearse::families {
 namespace {

@@ -6,7 +6,6 @@
 namespace rehearse::families {
 namespace {
 
-constexpr Switch kAlways = {true}, kTied = {true, "tie_word_embeddings"};
 constexpr Keys kGptHidden = "n_embd|hidden_size", kGptLayers = "n_layer|num_hidden_layers",
                kGptHeads = "n_head|num_attention_heads",
                kGptContext = "n_positions|n_ctx|max_position_embeddings";
@@ -35,10 +34,6 @@ constexpr Family kGptJ = {
     .embedding_dropout = {0, "embd_pdrop"},
     .attention_dropout = {0, "attn_pdrop"},
     .dropout = {0, "resid_pdrop"}};
-constexpr Family named(Family family, std::string_view type) {
-  family.type = type;
-  return family;
-}
 
 constexpr Family kGpt2 = {
     .type = "gpt2",
@@ -76,7 +71,7 @@ constexpr Family kGemma2 = {
     .window = {
         .width = "sliding_window", .otherwise = 4096, .full_every = 2, .every = "sliding_window_pattern"}};
 
-constexpr Family kFamilies[] = {
+constexpr Family kDecoders[] = {
     // An unknown type whose keys several families have is read as the first of them.
     {.type = "llama",
      .sizes = {4096, 11'008, 32, 32, 32'000, 2048},
@@ -445,7 +440,7 @@ constexpr Family kFamilies[] = {
 }  // namespace
 
 std::span<const Family> decoder_families() {
-  return kFamilies;
+  return kDecoders;
 }
 
 }  // namespace rehearse::families

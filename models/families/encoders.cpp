@@ -4,7 +4,6 @@
 namespace rehearse::families {
 namespace {
 
-constexpr Switch kAlways = {true}, kTied = {true, "tie_word_embeddings"};
 constexpr std::string_view kEncoderOnly[] = {"is_decoder=false", "add_cross_attention=false",
                                              "position_embedding_type=absolute"};
 constexpr std::string_view kNoConvolution[] = {"conv_kernel_size=0"};
@@ -78,7 +77,7 @@ constexpr Family deberta(std::string_view type, const FamilySizes& sizes, double
   return family;
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kEncoders[] = {
     kBert,
     roberta("camembert", 30'522, 2),
     roberta("roberta", 50'265, 2),
@@ -127,7 +126,7 @@ constexpr Family kFamilies[] = {
 }  // namespace
 
 std::span<const Family> encoder_families() {
-  return kFamilies;
+  return kEncoders;
 }
 
 }  // namespace rehearse::families

@@ -4,7 +4,6 @@
 namespace rehearse::families {
 namespace {
 
-constexpr Switch kAlways = {true}, kTied = {true, "tie_word_embeddings"};
 constexpr Switch kAttentionBias = {false, "attention_bias"};
 
 constexpr std::string_view kNoBiases[] = {"attention_bias=false", "mlp_bias=false"};
@@ -25,10 +24,20 @@ constexpr Family kDeepSeek3 = {.type = "deepseek_v3",
                                .experts = deepseek_experts(256, 8, 2048, 1, 3),
                                .latent = {.keys_rank = {512, "kv_lora_rank"}},
                                .only = kNoBiases};
-constexpr Family named(Family family, std::string_view type) {
-  family.type = type;
-  return family;
-}
+
+constexpr Family kBailing = {.type = "bailing_moe",
+                             .sizes = {2048, 5632, 28, 16, 126'464, 32'768, 0},
+                             .biases = {false, "use_bias"},
+                             .qkv_biases = {false, "use_qkv_bias"},
+                             .projection_bias = {false, "use_bias"},
+                             .qk_norm = {false, "use_qk_norm"},
+                             .embedding_dropout = {0, "embedding_dropout"},
+                             .dropout = {0, "output_dropout"},
+                             .experts = {.count = {64, "num_experts"},
+                                         .chosen = {6, "num_experts_per_tok"},
+                                         .width = {1408, "moe_intermediate_size"},
+                                         .shared_count = {2, "num_shared_experts"},
+                                         .first = {0, "first_k_dense_replace"}}};
 
 constexpr Experts kQwenExperts = {.count = {128, "num_experts|num_local_experts"},
                                   .chosen = {8, "num_experts_per_tok"},
@@ -53,7 +62,10 @@ constexpr Family with_shared(Family family, std::string_view type, Number width)
   return family;
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kMixtures[] = {
+    // Ling and Ring.
+    kBailing,
+    named(kBailing, "bailing_moe_v2"),
     {.type = "dbrx",
      .keys = {.kv_heads = "attn_config.kv_n_heads", .inner = "ffn_config.ffn_hidden_size"},
      .sizes = {2048, 3584, 24, 16, 32'000, 2048, 1},
@@ -197,7 +209,7 @@ constexpr Family kFamilies[] = {
 }  // namespace
 
 std::span<const Family> mixture_families() {
-  return kFamilies;
+  return kMixtures;
 }
 
 }  // namespace rehearse::families

@@ -162,6 +162,8 @@ private:
                                  : c_.whole("position_buckets", kMaxTokens / 4, 0, 0);
       t_.relative_positions = 2 * (buckets > 0 ? buckets : most > 0 ? most : limit_);
       t_.relative_weights = is(f_.relative_weights);
+      model_.notes.emplace_back(
+          "Scores with relative positions have no fused kernels: attention is unfused.");
     }
   }
 

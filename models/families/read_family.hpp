@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/families/family.hpp"
+#include "models/families/composite.hpp"
 #include "models/huggingface_config.hpp"
 #include "models/model.hpp"
 

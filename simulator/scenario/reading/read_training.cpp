@@ -40,7 +40,8 @@ Precision read_precision(Section& section, const Model& model, const Device& dev
 
 double read_sequence_length(Section& section, const Model& model) {
   const auto* transformer = std::get_if<Transformer>(&model.shape);
-  if ((!transformer || transformer->patch_size > 0) && section.has("sequence_length") && !is_profiled(model)) {
+  if ((!transformer || transformer->patch_size > 0) && section.has("sequence_length") &&
+      !is_profiled(model)) {
     section.refuse("sequence_length", fmt::format("given, but {} is not trained on tokens", model.name),
                    "to leave it out");
   }
@@ -118,6 +119,9 @@ AttentionChoice read_attention(Section& section, const Model& model, const Devic
   const std::string found = fmt::format("\"{}\"", kAttentionKernelsNames[static_cast<std::size_t>(kernels)]);
   if (!std::holds_alternative<Transformer>(model.shape))
     section.refuse("attention", found + fmt::format(", but {} has no attention", model.name), "no such key");
+  if (std::get<Transformer>(model.shape).relative_positions > 0)
+    section.refuse("attention", found + fmt::format(", but {} has relative positions", model.name),
+                   "\"unfused\"");
   if (stored_precision(precision) == Precision::fp32)
     section.refuse("attention", found + fmt::format(" in {}", name_of(precision)),
                    "\"unfused\", or a precision of which tensors are stored in 16 bits");
