@@ -1,7 +1,13 @@
 // Tests ranks connected by TCP: messages arrive complete and in order, and errors are reported.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
@@ -289,6 +295,53 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
   });
   CHECK(failure.empty());
   CAPTURE(failure);
+}
+
+TEST_CASE("What is no rank is dropped from the port of rank 0") {
+  const Listener listener = listen_anywhere();
+  std::vector<int> strangers;
+  const auto call_with = [&](const std::string& says) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(static_cast<std::uint16_t>(listener.port));
+    REQUIRE(connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0);
+    if (!says.empty()) CHECK(send(socket, says.data(), says.size(), MSG_NOSIGNAL) > 0);
+    strangers.push_back(socket);
+  };
+  call_with("GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+  call_with("");  // says nothing
+  call_with("rehear");
+  call_with(std::string(100'000, '\0'));
+  call_with("");
+  close(strangers.back());
+  strangers.pop_back();
+  std::string failures;
+  std::mutex mutex;
+  const auto join = [&](int rank) {
+    try {
+      TcpOptions options;
+      options.rank = rank;
+      options.ranks = 3;
+      options.first_port = listener.port;
+      options.first_listener = rank == 0 ? listener.socket : -1;
+      options.patience_s = 20;
+      const std::unique_ptr<Transport> transport = join_tcp(options);
+      const std::vector<std::string> all = gather(*transport, std::to_string(rank));
+      if (rank == 0) require(all == std::vector<std::string>{"0", "1", "2"}, "other ranks");
+      barrier(*transport);
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex);
+      failures += error.what();
+    }
+  };
+  std::vector<std::thread> ranks;
+  for (const int rank : {0, 1, 2}) ranks.emplace_back(join, rank);
+  for (std::thread& rank : ranks) rank.join();
+  CHECK(failures.empty());
+  CAPTURE(failures);
+  for (const int socket : strangers) close(socket);
 }
 
 // 1 + 1 + 2^24 is 2^24 + 2 in this order and 2^24 if the large number comes second.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -26,24 +27,38 @@ void note_signal(int number) {
   interrupted = number;
 }
 
-// Records SIGINT and SIGTERM while it exists.
+// Signals by which a run is ended, and that the process can still react to.
+constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGABRT, SIGXCPU};
+
+// Records these signals while it exists, except those that the process ignores, as under nohup.
 class SignalNotes {
 public:
   SignalNotes() {
     interrupted = 0;
     struct sigaction action {};
     action.sa_handler = note_signal;
-    sigaction(SIGINT, &action, &before_int_);
-    sigaction(SIGTERM, &action, &before_term_);
+    for (std::size_t i = 0; i < kEndingSignals.size(); ++i) {
+      sigaction(kEndingSignals[i], &action, &before_[i]);
+      if (before_[i].sa_handler == SIG_IGN) sigaction(kEndingSignals[i], &before_[i], nullptr);
+    }
   }
   ~SignalNotes() {
-    sigaction(SIGINT, &before_int_, nullptr);
-    sigaction(SIGTERM, &before_term_, nullptr);
+    for (std::size_t i = 0; i < kEndingSignals.size(); ++i)
+      sigaction(kEndingSignals[i], &before_[i], nullptr);
+  }
+  SignalNotes(const SignalNotes&) = delete;
+  SignalNotes& operator=(const SignalNotes&) = delete;
+  // For a child: ends it as it would have ended this process before.
+  static void forget() {
+    for (const int number : kEndingSignals) {
+      struct sigaction now {};
+      sigaction(number, nullptr, &now);
+      if (now.sa_handler == note_signal) std::signal(number, SIG_DFL);
+    }
   }
 
 private:
-  struct sigaction before_int_ {
-  }, before_term_{};
+  std::array<struct sigaction, kEndingSignals.size()> before_{};
 };
 
 struct Child {
@@ -109,8 +124,7 @@ public:
       if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(1);  // the parent died before prctl()
-        std::signal(SIGINT, SIG_DFL);
-        std::signal(SIGTERM, SIG_DFL);
+        SignalNotes::forget();
         close(ends[0]);
         for (const Child& older : children_) close(older.said);
         if (rank != 0 && listener.socket >= 0) close(listener.socket);

@@ -22,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "backend/host/callers.hpp"
 #include "backend/runtime/combine_numbers.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
@@ -147,14 +148,15 @@ public:
       write_all(socket.file(), &greeting, sizeof greeting, peer_name(channel.to));
       keep(outgoing_, {channel.to, channel.number}, std::move(socket));
     }
-    for (; expected > 0; --expected) {
-      Socket socket = accept_one("a connection of the run");
+    Callers callers(listener_.file(), magic(), sizeof(Greeting));
+    while (expected > 0) {
+      const auto [file, said] = callers.next(options_.patience_s, "a connection of the run");
+      Socket socket = accepted(file);
       Greeting greeting;
-      read_all(socket.file(), &greeting, sizeof greeting, "a rank");
-      if (std::memcmp(greeting.magic, Greeting().magic, sizeof greeting.magic) != 0 ||
-          greeting.to != options_.rank)
-        throw RunError("a program that is not a rank of this run connected to its port");
+      std::memcpy(&greeting, said.data(), sizeof greeting);
+      if (greeting.to != options_.rank) continue;  // a rank of another run, which looked for that port
       keep(incoming_, {greeting.from, greeting.channel}, std::move(socket));
+      --expected;
     }
   }
 
@@ -224,18 +226,18 @@ private:
       addresses_.assign(static_cast<std::size_t>(options_.ranks), Address{});
       addresses_[0] = first;
       std::map<int, Socket> others;
-      for (int i = 1; i < options_.ranks; ++i) {
-        Socket socket = accept_one(missing_ranks());
+      Callers callers(listener_.file(), magic(), sizeof(Greeting) + sizeof(Address));
+      while (others.size() + 1 < static_cast<std::size_t>(options_.ranks)) {
+        const auto [file, said] = callers.next(options_.patience_s, missing_ranks());
+        Socket socket = accepted(file);
         Greeting greeting;
-        read_all(socket.file(), &greeting, sizeof greeting, "a rank");
+        std::memcpy(&greeting, said.data(), sizeof greeting);
         const int who = greeting.from;
-        if (std::memcmp(greeting.magic, Greeting().magic, sizeof greeting.magic) != 0)
-          throw RunError("a program that is not a rank connected to the port of rank 0");
         if (who < 1 || who >= options_.ranks || addresses_[who].ip != 0)
           throw RunError(fmt::format("rank {} connected to rank 0; expected: each of 1 to {} once", who,
                                      options_.ranks - 1));
         Address address;
-        read_all(socket.file(), &address, sizeof address, peer_name(who));
+        std::memcpy(&address, said.data() + sizeof greeting, sizeof address);
         sockaddr_in there{};
         socklen_t size = sizeof there;
         getpeername(socket.file(), reinterpret_cast<sockaddr*>(&there), &size);
@@ -334,14 +336,12 @@ private:
     }
   }
 
-  Socket accept_one(const std::string& what) const {
-    pollfd wait{listener_.file(), POLLIN, 0};
-    const int ready = poll(&wait, 1, static_cast<int>(options_.patience_s * 1000));
-    if (ready == 0) throw RunError(fmt::format("waited {} s for {}", options_.patience_s, what));
-    Socket socket(accept4(listener_.file(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (socket.file() < 0) fail("no connection accepted");
-    tune(socket.file());
-    set_timeout(socket.file(), options_.patience_s);
+  static std::string magic() { return {Greeting().magic, sizeof Greeting().magic}; }
+
+  Socket accepted(int file) const {
+    Socket socket(file);
+    tune(file);
+    set_timeout(file, options_.patience_s);
     return socket;
   }
 
