@@ -325,6 +325,23 @@ TEST_CASE("the bottleneck is told with a way out") {
   }
 }
 
+TEST_CASE("a measured run is not told of links that it did not use") {
+  Example example;
+  Result result = example.result();
+  result.metrics.breakdown = {};
+  result.metrics.breakdown.exposed_s[Purpose::gradient_sync] = 1;
+  result.metrics.busiest_link = "node0.nic0.out";
+  result.metrics.busiest_utilization = 0.2;
+  const auto tells = [&] { return bottleneck_sentence(result).find("node0.nic0.out") != std::string::npos; };
+  CHECK(tells());
+  Measurement measured;
+  result.measured = &measured;
+  measured.executor = "emulated";
+  CHECK(tells());
+  measured.executor = "host";  // over the loopback, for example
+  CHECK_FALSE(tells());
+}
+
 TEST_CASE("what does not fit is told first, and the largest loss still") {
   Example example;
   CHECK(memory_sentence(example.result()) == "Memory: stage 0 is the fullest: 29.8 of 74.5 GiB.");

@@ -29,7 +29,9 @@ std::string of_the_step(const Result& result, double seconds) {
 
 std::string link_load(const Result& result) {
   const Metrics& m = result.metrics;
-  if (m.busiest_link.empty()) return "";
+  // Unless the run was emulated, the links that a measured run used are not the scenario's.
+  const bool links_known = result.measured == nullptr || result.measured->executor == "emulated";
+  if (m.busiest_link.empty() || !links_known) return "";
   const TimeScale time(m.step_time_s);
   return fmt::format("; {} carries data for {} of the step's {}", m.busiest_link,
                      time(m.busiest_utilization * m.step_time_s), time(m.step_time_s));
