@@ -2,15 +2,19 @@
 // wrong.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <system_error>
 
 #include "backend/calibrate/host_calibrate.hpp"
 #include "backend/commands/emulate_command.hpp"
 #include "backend/commands/run_command.hpp"
+#include "backend/commands/verify_command.hpp"
 #include "backend/runtime/nccl_choices.hpp"
 #include "models/text/command_line.hpp"
 #include "models/text/error.hpp"
+#include "models/text/printable.hpp"
 #include "models/text/program.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_arithmetic.hpp"
@@ -55,6 +59,13 @@ std::vector<LinkWay> nccl_ways(const NcclArguments& arguments) {
 }
 #endif
 
+// Throws RunError if the folder is missing and cannot be made.
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw RunError(fmt::format("{}: cannot be made: {}", printable(folder), error.message()));
+}
+
 void calibrate_gpu([[maybe_unused]] HostCalibrateArguments& measured,
                    [[maybe_unused]] const NcclArguments& nccl) {
 #ifdef REHEARSE_HAVE_CUDA
@@ -65,22 +76,27 @@ void calibrate_gpu([[maybe_unused]] HostCalibrateArguments& measured,
 #endif
 }
 
-// Adds the options of all commands that run a scenario.
-void add_common(CLI::App& command, ScenarioArguments& arguments) {
+// Adds the options of all commands that train a scenario.
+void add_scenario(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("SCENARIO", arguments.scenario, "A scenario file; - for standard input")->required();
   command.add_option("--set", arguments.overrides, "Override a key of the scenario: key=value")
       ->take_all()
       ->allow_extra_args(false);
   command.add_option("--format", arguments.output.format, "text or json")->check(one_of({"text", "json"}));
   command
+      .add_option("--patience", arguments.patience_s, "Seconds without progress after which a rank gives up")
+      ->check(CLI::Range(0.1, 86400.0));
+}
+
+// Adds the options of all commands that run a scenario and measure it.
+void add_common(CLI::App& command, ScenarioArguments& arguments) {
+  add_scenario(command, arguments);
+  command
       .add_option("--trace", arguments.output.trace,
                   "Write the record of the run (.json or .json.gz), for `rehearse validate` and Perfetto")
       ->check(file_name());
   command.add_flag("--check-replicas", arguments.check_replicas,
                    "Check that ranks with the same layers have bit-identical gradients and weights");
-  command
-      .add_option("--patience", arguments.patience_s, "Seconds without progress after which a rank gives up")
-      ->check(CLI::Range(0.1, 86400.0));
 }
 
 int run(int argc, char** argv) {
@@ -101,7 +117,8 @@ int run(int argc, char** argv) {
          "How collectives run: schedule (messages of its algorithms), library (MPI's or NCCL's), or auto")
       ->check(one_of({"auto", "schedule", "library"}));
   run->add_flag("--oversubscribe", real.oversubscribe,
-                "Allow several ranks on one GPU (to check arithmetic and order, not speed)");
+                "Start ranks even if this machine has too few cores or too little memory for them, and allow "
+                "several on one GPU (to check arithmetic and order, not speed)");
   run->add_flag("--kernels", real.kernels,
                 "Record the kernels that GPUs run under their ops as well, by CUPTI (with --trace)");
   run->add_flag("--nccl-choices", real.nccl_choices,
@@ -111,12 +128,26 @@ int run(int argc, char** argv) {
   CLI::App* emulate = app.add_subcommand(
       "emulate", "Like run, over the scenario's network, emulated with namespaces on this machine (Linux)");
   add_common(*emulate, emulation);
+  emulate->add_flag("--oversubscribe", emulation.oversubscribe,
+                    "Start ranks even if this machine has too few cores or too little memory for them");
+
+  VerifyArguments verified;
+  CLI::App* verify = app.add_subcommand(
+      "verify", "Train a scenario on its ranks, and again on one, and compare the losses step by step");
+  add_scenario(*verify, verified);
+  verify
+      ->add_option("--tolerance", verified.tolerance,
+                   "Largest relative difference of a step's losses that passes (1e-4)")
+      ->check(CLI::Range(1e-12, 1.0));
+  verify->add_flag("--oversubscribe", verified.oversubscribe,
+                   "Start ranks even if this machine has too few cores or too little memory for them");
 
   HostCalibrateArguments measured;
   CLI::App* calibrate =
       app.add_subcommand("calibrate", "Measure this machine's compute and links into profiles for rehearse");
   calibrate
-      ->add_option("--out", measured.common.folder, "Folder for NAME-device.toml and NAME-links.toml (.)")
+      ->add_option("--out", measured.common.folder,
+                   "Folder for NAME-device.toml and NAME-links.toml, made if it is missing (.)")
       ->check(folder_name());
   calibrate->add_option("--name", measured.common.name, "NAME (the host's)");
   calibrate
@@ -180,6 +211,7 @@ int run(int argc, char** argv) {
   if (!collectives.empty()) real.overrides.push_back(fmt::format("run.collectives=\"{}\"", collectives));
   if (*run) run_run(real, std::cin, std::cout);
   if (*emulate) run_emulate(emulation, std::cin, std::cout);
+  if (*verify) run_verify(verified, std::cin, std::cout);
   measured.compute = !only_links && ground.scenario.empty();
   measured.links = !only_compute;
   if (!ranks_are.empty()) measured.ranks_are = ranks_are == "nodes" ? RanksAre::nodes : RanksAre::devices;
@@ -189,6 +221,7 @@ int run(int argc, char** argv) {
     throw InputError({},
                      "--nccl-algorithms, --nccl-protocols and --oversubscribe apply to GPUs only; allowed "
                      "with --device gpu");
+  if (*calibrate) make_folder(measured.common.folder);
   if (*calibrate && !ground.scenario.empty()) measured.ground = emulated_links(ground, std::cin);
   if (*calibrate) return run_host_calibrate(measured, std::cout);
   return kDone;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -122,9 +123,9 @@ std::string program() {
 }
 
 // Waits until all processes exist and have run for a moment; returns the process id of a rank.
-pid_t a_rank_of(const std::string& scenario, pid_t parent, std::size_t processes) {
+pid_t a_rank_of(const std::string& scenario, pid_t parent, std::size_t processes, int moment_ms = 2500) {
   REQUIRE(eventually([&] { return processes_with(scenario).size() >= processes; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  std::this_thread::sleep_for(std::chrono::milliseconds(moment_ms));
   pid_t rank = 0;
   for (const pid_t pid : processes_with(scenario))
     if (pid != parent && getsid(pid) != pid) rank = pid;  // the recorder process has its own session
@@ -310,18 +311,32 @@ TEST_CASE("Spans that a rank has written are there when it is killed, and half a
     CHECK(finished.spans[rank].size() == static_cast<std::size_t>(spans_of_step[rank]));
 }
 
-TEST_CASE("A run that is interrupted says so and stops its ranks", "[queued]") {
-  const int signal = GENERATE(SIGINT, SIGTERM);
-  const Scratch scratch;
-  const std::string scenario = scratch.write("long.toml", kLong);
-  Background run(program() + scenario, scratch);
-  a_rank_of(scenario, run.pid(), 5);
-  kill(run.pid(), signal);
-  REQUIRE(run.ends_within(kPatienceS));
-  CHECK(run.status() == 1);
-  CAPTURE(run.err());
-  CHECK(run.err().find("interrupted by") != std::string::npos);
-  CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+TEST_CASE("A run that is interrupted by any signal says so, keeps its record and stops its ranks",
+          "[queued]") {
+  const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGABRT};
+  std::vector<std::unique_ptr<Scratch>> folders;
+  std::vector<std::unique_ptr<Background>> runs;
+  std::vector<std::string> scenarios;
+  for (std::size_t i = 0; i < std::size(signals); ++i) {
+    folders.push_back(std::make_unique<Scratch>());
+    scenarios.push_back(folders.back()->write("long.toml", kLong));
+    runs.push_back(std::make_unique<Background>(
+        program() + scenarios.back() +
+            " --set strategy.data=2 --set cluster.nodes=2 --set training.global_batch=2"
+            " --trace " +
+            folders.back()->path("run.json"),
+        *folders.back()));
+  }
+  for (std::size_t i = 0; i < std::size(signals); ++i)
+    a_rank_of(scenarios[i], runs[i]->pid(), 3, i == 0 ? 2500 : 100);
+  for (std::size_t i = 0; i < std::size(signals); ++i) kill(runs[i]->pid(), signals[i]);
+  for (std::size_t i = 0; i < std::size(signals); ++i) {
+    CAPTURE(signals[i]);
+    REQUIRE(runs[i]->ends_within(kPatienceS));
+    CHECK(runs[i]->status() == 1);
+    check_finished_steps(folders[i]->path("run.json"), runs[i]->err(), "interrupted by");
+    CHECK(eventually([&] { return processes_with(scenarios[i]).empty(); }));
+  }
 }
 
 TEST_CASE("Ranks end with a run that is killed outright", "[queued]") {
@@ -392,14 +407,31 @@ TEST_CASE("A link that goes down ends the run", "[queued][release]") {
   CHECK(seconds < 1.5 + kPatienceS);
 }
 
-TEST_CASE("A full disk is told, after the result", "[queued]") {
+TEST_CASE("A record that cannot be written is told before the run", "[queued]") {
   const Scratch scratch;
-  const std::string arguments =
-      "run --format json --set run.steps=3 --trace /dev/full " + scratch.write("s.toml", kLong);
-  const Outcome outcome = run_program("rehearse-run", arguments);
-  CHECK(outcome.status == 1);
-  CHECK(outcome.out.find("\"step_time_s\"") != std::string::npos);
-  CHECK(outcome.err.find("/dev/full: cannot be written: No space left on device") != std::string::npos);
+  struct Case {
+    std::string trace, told;
+    int status;
+  };
+  const std::string scenario = scratch.write("s.toml", kLong), text = scratch.write("notes.txt", "my notes");
+  const Case cases[] = {
+      {"/dev/full", "/dev/full: cannot be written: No space left on device", 1},
+      {scratch.path("missing/run.json"), "missing/run.json: cannot be written: No such file or directory", 1},
+      {text, "is a file that is no record of a run; allowed: a new file, or a record to replace", 2},
+  };
+  for (const Case& c : cases) {
+    // The run would take half a minute.
+    const Outcome outcome =
+        run_program("rehearse-run", "run --trace " + c.trace + " " + scenario, "timeout 10");
+    CAPTURE(c.trace, outcome.err);
+    CHECK(outcome.status == c.status);
+    CHECK(outcome.out.empty());
+    std::string words;
+    for (const std::string& line : lines_of(outcome.err))
+      words += line.substr(line.find_first_not_of(' ')) + " ";
+    CHECK(words.find(c.told) != std::string::npos);
+  }
+  CHECK(read_file(text) == "my notes");
   const Outcome full = run_program("rehearse-run", "run --set run.steps=3 " + scratch.write("s.toml", kLong),
                                    "", ">/dev/full");
   CHECK(full.status == 1);

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "backend/commands/recorded_launch.hpp"
+#include "backend/commands/run_guard.hpp"
 #include "backend/emulate/network.hpp"
 #include "backend/emulate/shaping.hpp"
 #include "backend/host/host_executor.hpp"
@@ -51,8 +52,11 @@ Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
   made.scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.output.trace);
   refuse_offload(made.scenario);
   refuse_simulated_sizes(made.scenario);
+  refuse_uneven_vocabulary(made.scenario);
   made.plan = write_schedule(made.scenario);
   check(*made.plan.schedule);
+  refuse_unwritable_record(arguments.output.trace, made.scenario, made.plan);
+  refuse_crowding(made.scenario, made.plan, arguments.oversubscribe);
   if (const std::string missing = emulation_missing(); !missing.empty()) throw RunError(missing);
   const Wiring wiring(*made.plan.schedule, *made.scenario.cluster, made.plan.endpoints,
                       made.scenario.engine.chunk_bytes);

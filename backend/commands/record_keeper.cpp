@@ -29,7 +29,8 @@ void wait_for_end(int pipe) {
 // Detaches the keeper, so that nobody who reads the ranks' standard output waits for it.
 void leave_the_ranks() {
   setsid();
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE})
+    std::signal(number, SIG_IGN);
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   if (nothing < 0) return;
   dup2(nothing, STDIN_FILENO);

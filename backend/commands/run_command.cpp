@@ -8,6 +8,7 @@
 #include "backend/commands/library_output.hpp"
 #include "backend/commands/record_keeper.hpp"
 #include "backend/commands/recorded_launch.hpp"
+#include "backend/commands/run_guard.hpp"
 #include "backend/host/host_executor.hpp"
 #include "backend/host/join.hpp"
 #include "backend/runs/agreement.hpp"
@@ -78,6 +79,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
                      "and --collectives library (or auto)");
   refuse_offload(scenario);
   refuse_simulated_sizes(scenario);
+  refuse_uneven_vocabulary(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {
@@ -99,14 +101,17 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   ranks.transport = choose_transport(ranks);
   const Measurement measurement =
       describe_run(scenario, "host", ranks.transport == "mpi" ? "MPI" : "TCP", arguments.command);
+  const bool first = ranks.transport == "local" || will_be_first(ranks.transport);
+  if (first) refuse_unwritable_record(arguments.output.trace, scenario, plan);
   if (ranks.transport == "local") {
+    refuse_crowding(scenario, plan, arguments.oversubscribe);
     LaunchOptions options;
     options.ranks = ranks.ranks;
     options.patience_s = ranks.patience_s;
     return launch_recorded(options, arguments.output, scenario, plan, measurement, body);
   }
   RecordKeeper keeper;
-  if (will_be_first(ranks.transport)) keeper.start(arguments.output, scenario, plan, measurement);
+  if (first) keeper.start(arguments.output, scenario, plan, measurement);
   std::string options = fmt::format("--device {}", arguments.device);
   if (arguments.check_replicas) options += " --check-replicas";
   with_ranks(ranks, [&](Transport& transport) {

@@ -11,7 +11,6 @@ namespace rehearse {
 struct RunArguments : ScenarioArguments {
   std::string transport = "auto";  // mpi, tcp, local, or auto: depends on the environment
   std::string device = "cpu";      // cpu, gpu, or auto: GPUs if each rank has a separate one
-  bool oversubscribe = false;      // several ranks may share a GPU
   bool kernels = false;            // also records the GPUs' kernels
   bool nccl_choices = false;       // also records NCCL's algorithms, protocols and channels
 };

@@ -49,6 +49,13 @@ void add_notes(Measurement& measurement, const Scenario& scenario, const Plan& p
     measurement.notes.push_back(crowd);
   for (std::string& note : where(reports, scenario, plan)) measurement.notes.push_back(std::move(note));
   measurement.notes.insert(measurement.notes.end(), notes.begin(), notes.end());
+  if (const std::optional<Asynchrony>& asynchrony = plan.schedule->asynchrony)
+    measurement.notes.push_back(
+        fmt::format("asynchronous workers have no common steps: each of the {} steps of run.steps is a "
+                    "window of {} rounds of every "
+                    "worker, after {} rounds until all are under way; {} rounds of each worker in all",
+                    scenario.run.steps, asynchrony->window_rounds, asynchrony->warmup_rounds,
+                    plan.schedule->repeats(scenario.run.steps)));
   if (!not_trained.empty())
     measurement.notes.push_back("nothing is trained, only sizes and shapes are real: " + not_trained);
 }

@@ -22,6 +22,7 @@ struct ScenarioArguments {
   std::vector<std::string> overrides;  // "key=value"
   RunOutput output;
   bool check_replicas = false;  // see RealRunOptions
+  bool oversubscribe = false;   // ranks may crowd this machine (run_guard.hpp), or share a GPU
   double patience_s = 60;
   std::string command;  // the command line, for the record
 };
