@@ -79,7 +79,7 @@ TEST_CASE("JSON has the keys that the commands' README defines, in their order")
   CHECK(keys(result) ==
         "scenario step_time_s samples_per_s tokens_per_s devices model_tflops_per_device mfu hfu breakdown_s "
         "critical_path memory_bytes network cost_per_step currency energy_wh_per_step carbon_g_per_step "
-        "cost_needs target asynchrony engine rests_on notes ");
+        "cost_needs target asynchrony engine framework rests_on notes ");
   CHECK(keys(result["breakdown_s"]) == "compute exposed_communication data_stall pipeline_bubble other ");
   CHECK(keys(result["memory_bytes"]) ==
         "weights gradients optimizer activations buffers total capacity fits reserved ");
@@ -304,6 +304,51 @@ TEST_CASE("the timeline of a real run: spans in order, arrows in pairs, links as
     const double step_s = result["step_time_s"];
     CHECK(bytes == Approx(link["utilization"].get<double>() * 25e9 / 8 * step_s * steps).epsilon(1e-6));
   }
+}
+
+// Kernels of a small model on many devices are short, so that what a framework's process takes shows.
+TEST_CASE("an answer names the framework that it counts, or what one that fits would change") {
+  const Scratch scratch;
+  const std::string text =
+      "[model.transformer]\nlayers = 4\nhidden = 512\nheads = 8\nvocabulary = 8192\nsequence_length = 512\n"
+      "[training]\nglobal_batch = 16\nprecision = \"bf16\"\n[cluster]\npreset = \"dgx-a100\"\n[strategy]\n";
+  const std::string named = scratch.write("named.toml", text + "preset = \"megatron-ddp\"\n"),
+                    open = scratch.write("open.toml", text + "data = 8\n");
+  const auto answer = [](const std::string& arguments) {
+    const Outcome run = run_rehearse("simulate --format json " + arguments);
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    return json::parse(run.out);
+  };
+  const auto notes = [](const json& said, const std::string& part) {
+    return std::count_if(said["notes"].begin(), said["notes"].end(), [&](const json& note) {
+      return note.get<std::string>().find(part) != std::string::npos;
+    });
+  };
+  const json taken = answer(named);
+  CHECK(taken["framework"] == "megatron-2022");
+  CHECK(notes(taken, "training.framework = \"none\" leaves them out") == 1);
+  const json none = answer(named + " --set training.framework=none");
+  CHECK(none["framework"].is_null());
+  CHECK(notes(none, "framework") == 0);
+  CHECK(none["step_time_s"].get<double>() < taken["step_time_s"].get<double>());
+
+  // The note gives the factor that the command it names gives.
+  const json told = answer(open);
+  CHECK(told["framework"].is_null());
+  REQUIRE(notes(told, "No framework's costs are counted: with --set training.framework=") == 1);
+  for (const json& note : told["notes"]) {
+    const std::string said = note.get<std::string>();
+    const std::size_t at = said.find("training.framework=");
+    if (at == std::string::npos) continue;
+    const std::string assignment = said.substr(at, said.find(' ', at) - at);
+    const json with = answer(open + " --set " + assignment);
+    CHECK(notes(with, "No framework's costs") == 0);
+    const double factor = with["step_time_s"].get<double>() / told["step_time_s"].get<double>();
+    const std::string shown = said.substr(said.find("takes ") + 6);
+    CHECK(std::stod(shown) == Approx(factor).margin(0.0051));
+  }
+  CHECK(notes(answer(open + " --set simulation.protocol=ideal"), "framework") == 0);
 }
 
 TEST_CASE("shipped scenarios give the answers of the golden files", "[release]") {

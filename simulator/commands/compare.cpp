@@ -10,6 +10,7 @@
 #include "models/text/printable.hpp"
 #include "models/text/read_text.hpp"
 #include "simulator/commands/commands.hpp"
+#include "simulator/commands/fitting_framework.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/prediction_progress.hpp"
 #include "simulator/report/comparison_table.hpp"
@@ -105,6 +106,7 @@ int run_compare(const CompareArguments& arguments, std::istream& in, std::ostrea
       Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
       if (arguments.strict) refuse_overflow(prediction);
       explain(prediction, progress.watch());
+      tell_fitting_frameworks(prediction, progress.watch().simulation);
       predictions.push_back(std::move(prediction));
       results.push_back(predictions.back().result());
       compared.result = &results.back();

@@ -422,6 +422,7 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   const Scenario& scenario = worlds.front().world.question.scenario;
   answer.scenario = scenario.name;
   answer.model = scenario.model.title;
+  answer.framework = scenario.framework.name;
   answer.objective = kPlanObjectiveNames[static_cast<std::size_t>(arguments.objective)];
   answer.currency = scenario.cost.currency;
   answer.sample_unit = scenario.model.sample_unit;

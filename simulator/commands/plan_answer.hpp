@@ -64,7 +64,8 @@ struct PlanLaunch {
 
 struct PlanAnswer {
   std::string scenario, model, objective, sample_unit;
-  std::string devices;  // plural noun: "GPUs"
+  std::string framework;  // whose costs all plans count; empty: none
+  std::string devices;    // plural noun: "GPUs"
   std::vector<std::string> worlds;
   std::vector<AnsweredPlan> plans;  // best first
   std::vector<std::size_t> pareto;  // of `plans`: no other is at least as good in time, memory and cost

@@ -9,6 +9,7 @@
 #include "models/text/document.hpp"
 #include "models/text/toml_table.hpp"
 #include "models/text/toml_text.hpp"
+#include "simulator/scenario/reading/choose_framework.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/scenario/reading/readers.hpp"
 
@@ -83,6 +84,9 @@ PlanQuestion plan_question(const std::string& text, const std::string& path,
   document.root().section("training").integer("global_batch", 1, 1'000'000'000);  // an error names its place
   TomlValue& root = *document.root().tree();
   take_over_preset(root);
+  // All plans are of one framework, whichever strategy they have.
+  if (const std::string framework = default_framework(root, folder); !framework.empty())
+    put(table_at(root, "training"), "framework", toml_value(framework));
   for (const std::string& key : searched_keys()) erase_path(root, key);
   erase_path(root, "strategy.title");
   const TomlValue whole_question = root;

@@ -165,6 +165,10 @@ void write_plan_text(const PlanAnswer& answer, std::ostream& out) {
   write_best(answer, out);
   write_table(answer, out);
   out << wrapped(space_sentence(answer)) << '\n';
+  if (!answer.framework.empty())
+    out << wrapped(fmt::format("All plans count the costs of the framework {} (training.framework).",
+                               answer.framework))
+        << '\n';
   if (std::any_of(answer.plans.begin(), answer.plans.end(),
                   [](const AnsweredPlan& plan) { return plan.basis == PlanBasis::extended; }))
     out << wrapped(

@@ -1,6 +1,7 @@
 #include <ostream>
 
 #include "simulator/commands/commands.hpp"
+#include "simulator/commands/fitting_framework.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/prediction_progress.hpp"
 #include "simulator/commands/side_by_side.hpp"
@@ -16,6 +17,7 @@ void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ost
   Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
   if (arguments.strict) refuse_overflow(prediction);
   explain(prediction, progress.watch());
+  tell_fitting_frameworks(prediction, progress.watch().simulation);
   if (arguments.uncertainty)
     prediction.uncertainty = uncertainty(prediction, processors(), progress.watch_uncertainty());
   progress.clear();

@@ -110,6 +110,19 @@ void add_sequence_notes(const Transformer& shape, const Scenario& scenario, std:
                     shape.window));
 }
 
+// Says which framework was taken by default: one that the scenario does not name.
+std::string framework_note(const Scenario& scenario) {
+  const Framework& framework = scenario.framework;
+  const bool given = std::any_of(scenario.settings.begin(), scenario.settings.end(), [](const auto& setting) {
+    return setting.first == "training.framework" || setting.first.rfind("framework.", 0) == 0;
+  });
+  if (framework.name.empty() || given || scenario.settings.empty()) return "";
+  return fmt::format(
+      "Costs of the framework are those of {} ({}), which fits the strategy's preset, the "
+      "precision and the device; training.framework = \"none\" leaves them out.",
+      framework.title, framework.name);
+}
+
 std::vector<std::string> assumptions(const StepPlan& plan) {
   const Scenario& scenario = plan.scenario;
   const Device& device = scenario.cluster->node().device;
@@ -147,6 +160,7 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
         2 * choice.pipeline, order_of(choice.schedule).title, 2 * choice.pipeline - 1, choice.pipeline));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
   if (transformer) add_sequence_notes(*transformer, scenario, notes);
+  if (std::string note = framework_note(scenario); !note.empty()) notes.push_back(std::move(note));
   if (std::string note = attention_note(scenario); !note.empty()) notes.push_back(std::move(note));
   notes.insert(notes.end(), scenario.model.notes.begin(), scenario.model.notes.end());
   return notes;

@@ -8,6 +8,7 @@
 
 #include "models/text/printable.hpp"
 #include "models/text/toml_table.hpp"
+#include "simulator/scenario/reading/choose_framework.hpp"
 #include "simulator/scenario/reading/readers.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 
@@ -127,16 +128,18 @@ std::string apply_strategy_preset(Document& document) {
 }
 
 // A named framework sets those keys of [framework] and [strategy] that the scenario and its named strategy
-// omit. Returns its name.
+// omit. Returns its name; empty without one.
 std::string apply_framework(Document& document) {
   Section training = document.root().section("training");
-  if (!training.has("framework")) return "";
-  const std::string name = training.text("framework");
+  const std::string name = training.text("framework", "none");
+  if (name == "none") return "";
   Document preset = named_preset(training, "framework", name, "simulator/frameworks");
   Section root = preset.root();
   root.section("framework");
   root.section("strategy");
+  root.section("fits");
   root.finish();
+  erase_key(*root.tree(), "fits");
   document.fill_in(preset);
   return name;
 }
@@ -145,7 +148,13 @@ Scenario read_scenario(Document document, const std::string& path,
                        const std::vector<std::string>& overrides) {
   const std::string base_folder = std::filesystem::path(path).parent_path().string();
   apply_overrides(document, base_folder, overrides);
-  const std::string changes = apply_strategy_preset(document), framework = apply_framework(document);
+  const std::string changes = apply_strategy_preset(document);
+  // A framework that is taken by default is not among the settings: the scenario does not name it.
+  const std::string chosen = default_framework(document.tree(), base_folder);
+  std::vector<std::pair<std::string, std::string>> settings = document.values();
+  if (!chosen.empty()) document.set("training.framework=" + chosen);
+  const std::string framework = apply_framework(document);
+  if (chosen.empty()) settings = document.values();
   Section root = document.root();
   Section model = root.section("model"), training = root.section("training"),
           cluster = root.section("cluster");
@@ -155,7 +164,7 @@ Scenario read_scenario(Document document, const std::string& path,
 
   Scenario scenario;
   scenario.name = title_of_file(path);
-  scenario.settings = document.values();
+  scenario.settings = std::move(settings);
   TomlValue given = document.tree();
   scenario.model = read_model(model, base_folder);
 

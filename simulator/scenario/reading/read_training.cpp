@@ -22,11 +22,8 @@ bool has_peak(const Device& device, Precision precision) {
 }
 
 Precision read_precision(Section& section, const Model& model, const Device& device) {
-  Precision fallback = has_peak(device, Precision::bf16)   ? Precision::bf16
-                       : has_peak(device, Precision::fp16) ? Precision::fp16
-                                                           : Precision::fp32;
   auto precision = static_cast<Precision>(
-      section.choice("precision", kPrecisionNames, static_cast<std::size_t>(fallback)));
+      section.choice("precision", kPrecisionNames, static_cast<std::size_t>(default_precision(device))));
   // Measured stage times need no peak.
   if (has_peak(device, precision) || is_profiled(model)) return precision;
   std::string allowed;
@@ -143,6 +140,12 @@ int read_recompute_layers(Section& section, Recompute recompute) {
 }
 
 }  // namespace
+
+Precision default_precision(const Device& device) {
+  return has_peak(device, Precision::bf16)   ? Precision::bf16
+         : has_peak(device, Precision::fp16) ? Precision::fp16
+                                             : Precision::fp32;
+}
 
 Training read_training(Section& section, const Model& model, const Device& device,
                        const Framework& framework) {

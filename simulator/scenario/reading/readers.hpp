@@ -19,6 +19,9 @@ void apply_overrides(Document& document, const std::string& base_folder,
 Training read_training(Section& section, const Model& model, const Device& device,
                        const Framework& framework);
 
+// Returns the first of bf16, fp16, fp32 for which the device has a peak.
+Precision default_precision(const Device& device);
+
 // Parses [cost]. Omitted values come from the price list that it names, or from the shipped one.
 CostTerms read_cost(Section& section, const Cluster& cluster, const std::string& base_folder);
 
