@@ -107,8 +107,16 @@ int run(int argc, char** argv) {
   collectives->add_option("--nodes", collective.nodes, "Nodes (default: those that --devices fill, or 1)")
       ->check(CLI::Range(1, 1'000'000));
   collectives
-      ->add_option("--devices", collective.devices, "Use only the first so many devices (default: all)")
+      ->add_option("--devices", collective.devices,
+                   "Use only so many devices: evenly over --nodes, else the first ones (default: all)")
       ->check(CLI::Range(2, 1'000'000));
+  collectives
+      ->add_option("--devices-per-node", collective.devices_per_node,
+                   "Use only so many devices of each node (default: all)")
+      ->check(CLI::Range(1, 4096));
+  collectives->add_option("--set", collective.overrides, "Override a key of the cluster: cluster.key=value")
+      ->take_all()
+      ->allow_extra_args(false);
   collectives->add_option("--bytes", collective.bytes,
                           "Sizes: 8, 64K, 1M, 8G, 8..8G*2, 1M..16M+1M (default: 8..8G*2)");
   collectives

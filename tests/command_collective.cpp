@@ -174,3 +174,35 @@ TEST_CASE("wrong arguments of collective are named") {
     CHECK(run.err.find(one.said) != std::string::npos);
   }
 }
+
+TEST_CASE("devices are shared out over the nodes that are asked for") {
+  const auto headline = [](const std::string& arguments) {
+    const Outcome run = run_rehearse("collective all-reduce --bytes 64M --cluster dgx-a100 " + arguments);
+    return run.status == 0 ? run.out.substr(0, run.out.find(':')) : run.err;
+  };
+  CHECK(headline("--devices 2 --nodes 2") == "# all-reduce on 2 x dgx-a100 (2 GPUs)");
+  CHECK(headline("--devices 16 --nodes 4") == "# all-reduce on 4 x dgx-a100 (16 GPUs)");
+  CHECK(headline("--devices-per-node 4 --nodes 2") == "# all-reduce on 2 x dgx-a100 (8 GPUs)");
+  CHECK(headline("--devices-per-node 4 --devices 12") == "# all-reduce on 3 x dgx-a100 (12 GPUs)");
+  CHECK(headline("--devices 2") == "# all-reduce on the first 2 devices of 1 x dgx-a100 (8 GPUs)");
+  CHECK(headline("--devices 3 --nodes 2").find("--devices: is 3 on 2 nodes; allowed: a multiple of 2") !=
+        std::string::npos);
+  CHECK(headline("--devices 17 --nodes 2").find("--devices: is 17; allowed: 2 to 16") != std::string::npos);
+}
+
+// One ring over one NIC of each node: 2 (n - 1) / n S / B = S / B for two ranks.
+TEST_CASE("keys of the cluster can be overridden for one collective") {
+  const std::string command =
+      "collective all-reduce --bytes 1G --cluster dgx-a100 --devices 2 --nodes 2 --format json --set "
+      "cluster.nic_gbps=";
+  const auto busbw = [&](const std::string& gbps) {
+    const Outcome run = run_rehearse(command + gbps);
+    REQUIRE(run.status == 0);
+    return nlohmann::json::parse(run.out)[0].at("busbw_gb_per_s").get<double>();
+  };
+  CHECK(busbw("100") == Approx(12.5).epsilon(0.06));
+  CHECK(busbw("50") == Approx(6.25).epsilon(0.06));
+  const Outcome wrong = run_rehearse("collective all-reduce --cluster dgx-a100 --set training.micro_batch=2");
+  CHECK(wrong.status == 2);
+  CHECK(wrong.err.find("unknown section [training]") != std::string::npos);
+}

@@ -43,8 +43,76 @@ TEST_CASE("nccl-tests' output is a table: sizes, times out of place, ranks and c
   CHECK(row.id == "104857600");
   CHECK(row.measured_step_s == Approx(644.6e-6));
   CHECK(row.collective->bytes == 104857600);
-  CHECK(row.collective->devices == 2);
+  CHECK(row.collective->listed_ranks == 2);
   CHECK(row.collective->kind == "all-reduce");
+}
+
+// bus bandwidth = algorithm bandwidth x 2 (n - 1) / n for an all-reduce, x (n - 1) / n for an all-gather:
+// doc/PERFORMANCE.md of NVIDIA/nccl-tests.
+TEST_CASE("the number of ranks of a printed table, and from what it follows") {
+  const auto printed = [](const std::string& ranks, const std::string& row) {
+    return "# nThread 1 nGpus 1 minBytes 33554432 maxBytes 50331648\n# Using devices\n" + ranks +
+           "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   "
+           "busbw  error\n" +
+           "    33554432       8388608   float     sum   " + row +
+           "  5e-07   1962.0   17.10   32.07  5e-07\n";
+  };
+  const std::string one = "#   Rank  0 Pid   1001 on node-a device  0 [0x10] A100-SXM4-40GB\n",
+                    two = one + "#   Rank  1 Pid   1001 on node-a device  1 [0x10] A100-SXM4-40GB\n";
+  struct Case {
+    std::string text, settings;
+    int devices;
+    std::string note;
+  };
+  for (const Case& c : {
+           Case{printed(one, "1960.0   17.12   32.10"), "cluster.nodes=2", 16,
+                "16 devices, from the ratio of bus bandwidth to algorithm bandwidth in the log (the log "
+                "lists 1 rank)"},
+           Case{printed(one, "1960.0   17.12   32.10"), "", 16,
+                "16 devices, from the ratio of bus bandwidth to algorithm bandwidth in the log (the log "
+                "lists 1 rank)"},
+           Case{printed(two, "1960.0   17.12   17.12"), "", 2, "2 devices, as many as the log lists"},
+           Case{printed("", "1960.0   17.12   29.96"), "", 8,
+                "8 devices, from the ratio of bus bandwidth to algorithm bandwidth in the log"},
+           Case{printed(two, "1960.0   17.12   29.96"), "", 8,
+                "8 devices, from the ratio of bus bandwidth to algorithm bandwidth in the log (the log lists "
+                "2 ranks)"},
+           Case{printed(two, "1960.0   17.12   32.10"), "devices=4", 4, ""},
+           Case{printed(one, "1960.0   17.12   32.10"), "cluster.devices_per_node=4,cluster.nodes=4", 16, ""},
+           // 2 (n - 1) / n is 1.9978 to 2.0 for 900 ranks and more.
+           Case{printed(one, "1960.0   17.12   34.20"), "cluster.nodes=128", 1024,
+                "All devices of the cluster are taken, because the log does not tell their number exactly ("},
+           // Cut short in the second row.
+           Case{printed(one, "1960.0   17.12   32.10") + "    46137344      11534336   float     su", "", 16,
+                "16 devices, from the ratio"},
+       }) {
+    CAPTURE(c.text, c.settings);
+    std::vector<std::string> settings = {"cluster.preset=dgx-a100-40"};
+    std::istringstream in(c.settings);
+    for (std::string setting; std::getline(in, setting, ',');) settings.push_back(setting);
+    const MeasurementTable table = parse_collective_table(c.text, "t.txt");
+    REQUIRE(table.rows.size() == 1);
+    const PredictedCollective predicted = predict_collectives(table, settings).front();
+    CHECK(predicted.devices == c.devices);
+    CHECK_THAT(predicted.note, contains_text(c.note));
+    CHECK(predicted.note.empty() == c.note.empty());
+  }
+}
+
+TEST_CASE("a table of collectives takes a cluster from a file") {
+  const Scratch scratch;
+  const std::string cluster =
+      scratch.write("lab.toml",
+                    "[node]\ndevice = \"a100-80\"\ndevices = 8\ninterconnect = "
+                    "\"nvswitch\"\nnvlink_gb_per_s = 300\nnic_gbps = 100\n[fabric]\nkind = \"switch\"\n");
+  const std::string file = scratch.write("printed.txt", kPrinted);
+  const Outcome run = run_rehearse("validate " + file + " --set cluster.file=" + cluster);
+  CAPTURE(run.err);
+  CHECK(run.status == 0);
+  CHECK(run.out.find("2 devices, as many as the log lists") != std::string::npos);
+  const Outcome none = run_rehearse("validate " + file + " --set cluster.file=none.toml");
+  CHECK(none.status == 2);
+  CHECK(none.err.find("none.toml") != std::string::npos);
 }
 
 TEST_CASE("what collective prints is a table in which nothing is off") {

@@ -154,7 +154,8 @@ void run_collective(const CollectiveArguments& arguments, std::ostream& out) {
     throw InputError({"--algorithm"}, fmt::format("is \"{}\" for {}; allowed: auto, ring",
                                                   arguments.algorithm, arguments.kind));
   const std::vector<double> sizes = parse_collective_sizes(arguments.bytes);
-  const auto cluster = collective_cluster(arguments.cluster, arguments.nodes, arguments.devices);
+  const auto cluster = collective_cluster({arguments.cluster, arguments.nodes, arguments.devices,
+                                           arguments.devices_per_node, arguments.overrides});
   const int ranks = ranks_of(*cluster, arguments.devices);
   const std::vector<CollectiveTime> times = collective_times(kind, cluster, ranks, sizes, algorithm);
   Intervals intervals;

@@ -27,8 +27,9 @@ constexpr std::array<std::string_view, 12> kColumns = {
     "id",      "source", "note",      "group",    "collective",      "cluster.preset", "cluster.nodes",
     "devices", "bytes",  "algorithm", "issue_us", "measured_time_us"};
 constexpr std::array<std::string_view, 4> kNeeded = {"id", "source", "bytes", "measured_time_us"};
-constexpr std::array<std::string_view, 5> kSettable = {"cluster.preset", "cluster.nodes", "devices",
-                                                       "collective", "algorithm"};
+constexpr std::array<std::string_view, 7> kSettable = {
+    "cluster.preset", "cluster.file", "cluster.nodes", "cluster.devices_per_node",
+    "devices",        "collective",   "algorithm"};
 
 template <class Names>
 std::string checked_name(const std::string& found, const Names& names, std::string_view what,
@@ -60,6 +61,8 @@ constexpr double kLeastTimeUs = 1e-3, kMostTimeUs = 1e12;
 // Sets the field for one of kSettable.
 void set(MeasuredCollective& row, std::string_view key, const std::string& value, const Place& place) {
   if (key == "cluster.preset") row.cluster = checked_name(value, cluster_names(), key, place);
+  if (key == "cluster.file") row.cluster = value;
+  if (key == "cluster.devices_per_node") row.devices_per_node = whole_from(value, key, place);
   if (key == "cluster.nodes") row.nodes = whole_from(value, key, place);
   if (key == "devices") row.devices = whole_from(value, key, place);
   if (key == "collective") row.kind = checked_name(value, kExchangeNames, key, place);
@@ -134,12 +137,24 @@ std::string_view named_collective(const std::string& line) {
   return {};
 }
 
+// Narrows the bounds of busbw / algbw by one row. Both are printed with two decimals, so each is off by at
+// most 0.005.
+void narrow_bus_ratio(MeasuredCollective& all, double algbw, double busbw) {
+  constexpr double kRounding = 0.005;
+  if (algbw < 1) return;
+  const double least = (busbw - kRounding) / (algbw + kRounding),
+               most = (busbw + kRounding) / (algbw - kRounding);
+  all.least_bus_ratio = std::max(all.least_bus_ratio, least);
+  all.most_bus_ratio = all.most_bus_ratio > 0 ? std::min(all.most_bus_ratio, most) : most;
+}
+
 MeasurementTable parse_printed_table(const std::string& text, const std::string& path) {
   MeasurementTable table;
   std::istringstream in(text);
-  std::size_t time_column = 0, reduction_column = 0;
+  std::size_t time_column = 0, reduction_column = 0, algbw_column = 0, busbw_column = 0;
   std::string kind;
-  int ranks = 0, number = 0;
+  int number = 0;
+  MeasuredCollective all;
   for (std::string line; std::getline(in, line);) {
     const Place place{path, ++number, 1};
     if (const std::vector<std::string> header = header_of(line); !header.empty()) {
@@ -148,13 +163,16 @@ MeasurementTable parse_printed_table(const std::string& text, const std::string&
       };
       time_column = place_of("time");
       reduction_column = place_of("redop");
+      algbw_column = place_of("algbw");
+      busbw_column = place_of("busbw");
       continue;
     }
     const std::vector<std::string> words = words_of(line);
     if (const std::string_view named = named_collective(line); !named.empty()) kind = named;
-    if (words.size() > 2 && words[0] == "#" && words[1] == "Rank") ++ranks;
+    if (words.size() > 2 && words[0] == "#" && words[1] == "Rank") ++all.listed_ranks;
     if (words.empty() || words[0][0] == '#' || time_column == 0) continue;
     if (words[0].find_first_not_of("0123456789") != std::string::npos) continue;  // a line of a log
+    if (in.eof() && words.size() <= busbw_column) break;                          // the log is cut short
     if (words.size() <= time_column)
       throw InputError(place,
                        fmt::format("the row has {}; allowed: {} or more, as in the header",
@@ -166,14 +184,58 @@ MeasurementTable parse_printed_table(const std::string& text, const std::string&
     row.collective.emplace();
     row.collective->bytes = number_from(words[0], kLeastCollectiveBytes, kMostCollectiveBytes, "size", place);
     row.measured_step_s = 1e-6 * number_from(words[time_column], kLeastTimeUs, kMostTimeUs, "time", place);
+    if (std::max(algbw_column, busbw_column) < words.size())
+      narrow_bus_ratio(all, number_in<double>(words[algbw_column]).value_or(0),
+                       number_in<double>(words[busbw_column]).value_or(0));
     if (kind.empty() && reduction_column < words.size() && words[reduction_column] != "none")
       row.collective->kind = kExchangeNames[0];
   }
   for (PublishedRow& row : table.rows) {
     if (!kind.empty()) row.collective->kind = kind;
-    row.collective->devices = ranks;
+    row.collective->listed_ranks = all.listed_ranks;
+    row.collective->least_bus_ratio = all.least_bus_ratio;
+    row.collective->most_bus_ratio = all.most_bus_ratio;
   }
   return table;
+}
+
+// Returns the smallest and the largest number of ranks whose ratio of bandwidths is within the bounds; {0, 0}
+// if there is none, or if the ratio of this kind does not depend on their number.
+std::pair<int, int> ranks_by_ratio(Exchange kind, const MeasuredCollective& row) {
+  constexpr int kMostRanks = 65536;
+  if (row.most_bus_ratio <= 0 || bus_factor(kind, 2) == bus_factor(kind, 4)) return {0, 0};
+  int least = 0, most = 0;
+  for (int n = 2; n <= kMostRanks; ++n) {  // the factor grows with n
+    const double factor = bus_factor(kind, n);
+    if (factor > row.most_bus_ratio) break;
+    if (factor < row.least_bus_ratio) continue;
+    if (least == 0) least = n;
+    most = n;
+  }
+  return {least, most};
+}
+
+// Sets the number of devices of a printed table where nobody gives it, and returns a note that says from what
+// it follows. Logs of single processes list some of the ranks only, so the ratio of the bandwidths counts
+// before the list.
+std::string find_devices(MeasuredCollective& row, Exchange kind) {
+  const int listed = row.listed_ranks;
+  if (row.devices > 0 || (listed == 0 && row.most_bus_ratio == 0)) return "";
+  const auto [least, most] = ranks_by_ratio(kind, row);
+  const auto told = [&](int devices, const std::string& from) {
+    row.devices = devices;
+    const std::string but =
+        listed > 0 && listed != devices
+            ? fmt::format(" (the log lists {})", counted(static_cast<double>(listed), "rank"))
+            : "";
+    return fmt::format("{} devices, {}{}", devices, from, but);
+  };
+  if (listed >= 2 && (least == 0 || (least <= listed && listed <= most)))
+    return told(listed, "as many as the log lists");
+  if (least > 0 && least == most)
+    return told(least, "from the ratio of bus bandwidth to algorithm bandwidth in the log");
+  return fmt::format("All devices of the cluster are taken, because the log does not tell their number{}",
+                     least > 0 ? fmt::format(" exactly ({} to {})", least, most) : "");
 }
 
 // Parses "key=value" texts of --set. Throws InputError for keys other than kSettable.
@@ -227,8 +289,12 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
                                                      const std::vector<std::string>& overrides,
                                                      bool with_uncertainty) {
   const auto settings = settings_of(overrides);
-  using Where = std::tuple<std::string, std::string, int, int, std::string>;
+  using Where = std::tuple<std::string, std::string, int, int, int, std::string>;
   std::map<Where, std::vector<std::size_t>> together;
+  std::vector<PredictedCollective> predicted(table.rows.size());
+  const auto index = [](const auto& names, const std::string& wanted) {
+    return std::find(names.begin(), names.end(), wanted) - names.begin();
+  };
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     MeasuredCollective c = *table.rows[i].collective;
     for (const auto& [key, value] : settings) set(c, key, value, {"--set"});
@@ -236,17 +302,18 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
     if (c.cluster.empty())
       throw InputError(place,
                        "the row names no cluster; allowed: a name in the column cluster.preset, or --set "
-                       "cluster.preset=NAME and cluster.nodes=N");
+                       "cluster.preset=NAME or cluster.file=FILE, and cluster.nodes=N");
     if (c.kind.empty())
       throw InputError(place, fmt::format("the table does not name its collective; allowed: --set "
                                           "collective=NAME, of {}",
                                           fmt::join(kExchangeNames, ", ")));
-    together[{c.kind, c.cluster, c.nodes, c.devices, c.algorithm}].push_back(i);
+    if (c.nodes == 0 || c.devices_per_node == 0)
+      predicted[i].note = find_devices(c, static_cast<Exchange>(index(kExchangeNames, c.kind)));
+    together[{c.kind, c.cluster, c.nodes, c.devices, c.devices_per_node, c.algorithm}].push_back(i);
   }
-  std::vector<PredictedCollective> predicted(table.rows.size());
   for (const auto& [where, rows] : together) {
-    const auto& [name, preset, nodes, devices, algorithm] = where;
-    const auto cluster = collective_cluster(preset, nodes, devices);
+    const auto& [name, cluster_name, nodes, devices, devices_per_node, algorithm] = where;
+    const auto cluster = collective_cluster({cluster_name, nodes, devices, devices_per_node, {}});
     const int ranks = devices > 0 ? devices : cluster->devices();
     if (ranks < 2 || ranks > cluster->devices())
       throw InputError(
@@ -254,9 +321,6 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
           fmt::format("{} devices on {}; allowed: 2 to {}", ranks, cluster->title, cluster->devices()));
     std::vector<double> bytes;
     for (const std::size_t i : rows) bytes.push_back(table.rows[i].collective->bytes);
-    const auto index = [](const auto& names, const std::string& wanted) {
-      return std::find(names.begin(), names.end(), wanted) - names.begin();
-    };
     const auto kind = static_cast<Exchange>(index(kExchangeNames, name));
     const std::vector<CollectiveTime> times = collective_times(
         kind, cluster, ranks, bytes, static_cast<Algorithm>(index(kAlgorithmNames, algorithm)));
@@ -265,6 +329,7 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const double issue_s = table.rows[rows[k]].collective->issue_s;
       predicted[rows[k]].time_s = std::max(times[k].time_s, issue_s);
+      predicted[rows[k]].devices = ranks;
       if (with_uncertainty) predicted[rows[k]].uncertainty = at_least(std::move(found[k]), issue_s);
     }
   }

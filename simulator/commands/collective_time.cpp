@@ -187,20 +187,37 @@ bool is_cluster_preset(const std::string& name) {
                   near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
 }
 
-std::shared_ptr<const Cluster> collective_cluster(const std::string& name, int nodes, int devices) {
-  const bool preset = is_cluster_preset(name);
-  const auto with = [&](int count) {
-    std::string text = fmt::format("[cluster]\n{} = {}\n", preset ? "preset" : "file", toml_string(name));
-    if (count > 0) text += fmt::format("nodes = {}\n", count);
+std::shared_ptr<const Cluster> collective_cluster(const CollectivePlace& place) {
+  const bool preset = is_cluster_preset(place.cluster);
+  const auto with = [&](int nodes, int devices_per_node) {
+    std::string text =
+        fmt::format("[cluster]\n{} = {}\n", preset ? "preset" : "file", toml_string(place.cluster));
+    if (nodes > 0) text += fmt::format("nodes = {}\n", nodes);
+    if (devices_per_node > 0) text += fmt::format("devices_per_node = {}\n", devices_per_node);
     Document document = Document::parse_text(text, "--cluster");
-    Section section = document.root().section("cluster");
-    return read_cluster(section, "");
+    for (const std::string& assignment : place.overrides) document.set(assignment);
+    Section root = document.root();
+    Section section = root.section("cluster");
+    auto cluster = read_cluster(section, "");
+    root.finish();
+    return cluster;
   };
-  if (nodes == 0 && devices > 0) {
-    const int each = with(1)->node().devices;
-    nodes = (devices + each - 1) / each;
+  int each = place.devices_per_node;
+  if (place.nodes > 0 && place.devices > 0 && each == 0) {
+    const auto all = with(place.nodes, 0);
+    if (place.devices > all->devices()) return all;  // which the caller refuses
+    if (place.devices % place.nodes != 0)
+      throw InputError({"--devices"}, fmt::format("is {} on {} nodes; allowed: a multiple of {}",
+                                                  place.devices, place.nodes, place.nodes));
+    each = place.devices / place.nodes;
+    if (each == all->node().devices) return all;
   }
-  return with(nodes);
+  int nodes = place.nodes;
+  if (nodes == 0 && place.devices > 0) {
+    const int here = with(1, each)->node().devices;
+    nodes = (place.devices + here - 1) / here;
+  }
+  return with(nodes, each);
 }
 
 }  // namespace rehearse

@@ -48,8 +48,16 @@ double bus_factor(Exchange kind, int ranks);
 // Returns whether the name is that of a preset, rather than that of a file. Throws InputError, which names
 // `--cluster`, if it is neither.
 bool is_cluster_preset(const std::string& name);
-// Returns the cluster of a preset or file with this number of nodes. 0: as many as `devices` need or, if that
-// is 0, too, as many as the file states (presets: 1). Throws InputError, which names `--cluster`.
-std::shared_ptr<const Cluster> collective_cluster(const std::string& name, int nodes, int devices);
+// Where collectives run.
+struct CollectivePlace {
+  std::string cluster;  // name of a preset, or a path
+  int nodes =
+      0;  // 0: as many as `devices` fill or, if that is 0, too, as many as the file states (presets: 1)
+  int devices = 0;                     // with `nodes`: shared out evenly over them; 0: all
+  int devices_per_node = 0;            // 0: as many as the file states
+  std::vector<std::string> overrides;  // "cluster.key=value"
+};
+// Returns the cluster. Throws InputError, which names `--cluster`, `--devices` or `--set`.
+std::shared_ptr<const Cluster> collective_cluster(const CollectivePlace& place);
 
 }  // namespace rehearse

@@ -81,12 +81,14 @@ inline constexpr std::array<std::string_view, 7> kExchangeNames = {
 std::vector<std::string> all_reduce_algorithm_names();  // include "auto"
 
 struct CollectiveArguments {
-  std::string kind;                // one of kExchangeNames
-  std::string cluster;             // name of a preset, or a path
-  int nodes = 0, devices = 0;      // 0: follows from the other, or from the cluster's file
-  std::string bytes = "8..8G*2";   // collective_sizes.hpp
-  std::string algorithm = "auto";  // for all-reduces
-  bool uncertainty = false;        // reports times as intervals
+  std::string kind;                    // one of kExchangeNames
+  std::string cluster;                 // name of a preset, or a path
+  int nodes = 0, devices = 0;          // 0: follows from the other, or from the cluster's file
+  int devices_per_node = 0;            // 0: follows from the other two, or from the cluster's file
+  std::vector<std::string> overrides;  // "cluster.key=value"
+  std::string bytes = "8..8G*2";       // collective_sizes.hpp
+  std::string algorithm = "auto";      // for all-reduces
+  bool uncertainty = false;            // reports times as intervals
   Format format = Format::text;
 };
 // Predicts the table of nccl-tests for a collective that is alone on the cluster.

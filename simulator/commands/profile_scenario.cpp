@@ -46,7 +46,7 @@ std::string cluster_of(const StepProfile& profile) {
 
 std::string cluster_text(const StepProfile& profile, const std::string& asked) {
   const std::string name = asked.empty() ? cluster_of(profile) : asked;
-  collective_cluster(name, 1, 0);  // refuses a name that is not a cluster's
+  collective_cluster({name, 1});  // refuses a name that is not a cluster's
   const std::vector<std::string> known = cluster_names();
   const bool preset = std::find(known.begin(), known.end(), name) != known.end();
   return fmt::format("[cluster]\n{} = {}\nnodes = 1\ndevices_per_node = 1\n", preset ? "preset" : "file",

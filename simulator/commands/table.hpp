@@ -10,8 +10,12 @@ namespace rehearse {
 // A collective that was measured alone, and where. Fields that a printed table leaves open are 0 or empty.
 struct MeasuredCollective {
   std::string kind;     // one of kExchangeNames
-  std::string cluster;  // name of a preset
-  int nodes = 0, devices = 0;
+  std::string cluster;  // name of a preset, or a path
+  int nodes = 0, devices = 0, devices_per_node = 0;
+  // What a printed table says of the number of ranks: the ranks that it lists, and bounds of the bus
+  // bandwidth over the algorithm's bandwidth; 0: nothing.
+  int listed_ranks = 0;
+  double least_bus_ratio = 0, most_bus_ratio = 0;
   double bytes = 0;    // counted as in collective_time.hpp
   double issue_s = 0;  // time that the host takes to issue it on all devices, a minimum of the measured time
   std::string algorithm = "auto";

@@ -97,10 +97,10 @@ Validation validate_collectives(const MeasurementTable& table, const Asked& aske
   std::vector<PredictedCollective> predicted = predict_collectives(table, asked.overrides, asked.uncertainty);
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const PublishedRow& m = table.rows[i];
-    v.rows.push_back({&m, m.measured_step_s, predicted[i].time_s, m.collective->devices,
-                      std::move(predicted[i].uncertainty)});
+    v.rows.push_back({&m, m.measured_step_s, predicted[i].time_s, predicted[i].devices,
+                      std::move(predicted[i].uncertainty), std::move(predicted[i].note)});
     v.observations.push_back(
-        {m.group, "", "", m.collective->devices, 1 / m.measured_step_s, 1 / predicted[i].time_s});
+        {m.group, "", "", predicted[i].devices, 1 / m.measured_step_s, 1 / predicted[i].time_s});
   }
   summarize(v);
   return v;
@@ -114,7 +114,7 @@ Validation validate(const MeasurementTable& table, const Asked& asked) {
     const PublishedRow& m = table.rows[row];
     const auto& [samples, step_s, devices, interval] = predicted[row];
     const double measured_s = m.step_s(samples);
-    v.rows.push_back({&m, measured_s, step_s, devices, interval});
+    v.rows.push_back({&m, measured_s, step_s, devices, interval, ""});
     v.observations.push_back({m.group, m.scaling, m.comparison, devices,
                               measured_s > 0 ? samples / measured_s : 0, samples / step_s,
                               m.measured_efficiency});

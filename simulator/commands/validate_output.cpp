@@ -17,6 +17,12 @@ const Efficiency* efficiency_of(const Validation& v, std::size_t row) {
   return nullptr;
 }
 
+// Returns notes separated by "; ".
+std::string note_of(const ValidatedRow& row) {
+  const std::string& note = row.measurement->note;
+  return note + (note.empty() || row.found.empty() ? "" : "; ") + row.found;
+}
+
 std::size_t right_ones(const Validation& v) {
   return static_cast<std::size_t>(
       std::count_if(v.comparisons.begin(), v.comparisons.end(), [](const Comparison& c) { return c.right; }));
@@ -133,7 +139,7 @@ void write_text(const Validation& v, std::ostream& out) {
   };
   for (const ValidatedRow& row : v.rows) tell("Source", row.measurement->source);
   for (const ValidatedRow& row : v.rows) {
-    const std::string& note = row.measurement->note;
+    const std::string note = note_of(row);
     for (std::size_t at = 0; at < note.size();) {
       const std::size_t end = std::min(note.find("; ", at), note.size());
       tell("Note", note.substr(at, end - at));
@@ -157,8 +163,8 @@ void write_csv(const std::vector<Validation>& all, std::ostream& out) {
       out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(v.table->name),
                          csv_field(row.measurement->id), number(row.measured_step_s), row.predicted_step_s,
                          row.measured_step_s > 0 ? fmt::format("{}", row.error()) : "",
-                         csv_field(row.measurement->source), csv_field(row.measurement->note),
-                         csv_field(o.group), row.devices, number(o.measured_per_s), number(o.predicted_per_s),
+                         csv_field(row.measurement->source), csv_field(note_of(row)), csv_field(o.group),
+                         row.devices, number(o.measured_per_s), number(o.predicted_per_s),
                          e ? number(e->measured) : "", e ? number(e->predicted) : "");
       if (row.uncertainty) out << fmt::format(",{},{}", row.uncertainty->low_s, row.uncertainty->high_s);
       out << '\n';
@@ -205,7 +211,7 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
                               {"predicted", e->predicted},
                               {"base", v.rows[e->base].measurement->id}};
       told["source"] = row.measurement->source;
-      told["note"] = row.measurement->note;
+      told["note"] = note_of(row);
       table["rows"].push_back(std::move(told));
     }
     json.push_back(std::move(table));

@@ -20,6 +20,7 @@ struct ValidatedRow {
   double predicted_step_s = 0;
   int devices = 0;
   std::optional<Uncertainty> uncertainty;  // nullopt: not requested
+  std::string found;                       // what was found out about the row; follows its note
   double error() const { return predicted_step_s / measured_step_s - 1; }
   // Returns whether the measurement is in the interval, which must exist.
   bool inside() const {
