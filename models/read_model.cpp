@@ -112,8 +112,10 @@ ProfiledModel read_profiled(Section s) {
 
 struct Describe {
   std::string operator()(const Transformer& t) const {
-    const std::string experts = t.experts > 0 ? fmt::format(", {} experts", t.experts) : "";
-    return fmt::format("Transformer, {} layers of {}{}", t.layers, t.hidden, experts);
+    const std::string experts =
+        t.experts > 0 ? fmt::format(", {} {}", t.experts, t.experts == 1 ? "expert" : "experts") : "";
+    return fmt::format("Transformer, {} {} of {}{}", t.layers, t.layers == 1 ? "layer" : "layers", t.hidden,
+                       experts);
   }
   std::string operator()(const ConvolutionalNet& net) const {
     return fmt::format("Convolutional network, {} blocks", net.blocks.size());

@@ -211,6 +211,14 @@ TEST_CASE("money and energy in words, and which key would tell them") {
   CHECK(cost_sentence(result) ==
         "Cost of a step: unknown without cluster.node.device.power_w; energy: unknown without "
         "cluster.node.device.power_w.");
+  // 8 x 1.80 USD x 3.5 s / 3,600 s.
+  bare.node.whole_devices = 8;
+  example.scenario.cluster = make_cluster(bare);
+  example.scenario.cost.energy_price_per_kwh = {};
+  CHECK(cost_sentence(result) ==
+        "A step costs 0.0140 USD (8 GPUs at 1.80 USD an hour, 1 used: nodes are paid whole); energy: unknown "
+        "without "
+        "cluster.node.device.power_w.");
 }
 
 TEST_CASE("formats of the example are those of the golden files") {
@@ -519,6 +527,12 @@ TEST_CASE("figures for people") {
   CHECK(with_digits(0, 3) == "0");
   CHECK(with_prefix(128000) == "128 k");
   CHECK(with_prefix(3.5e6) == "3.50 M");
+  CHECK(with_digits(9.996, 3) == "10.0");
+  CHECK(with_digits(0.09996, 3) == "0.100");
+  CHECK(with_prefix(999'400) == "999 k");
+  CHECK(with_prefix(999'600) == "1.00 M");
+  CHECK(with_prefix(999.6e6) == "1.00 G");
+  CHECK(with_prefix(999.6e9) == "1.00 T");
   CHECK(with_prefix(62) == "62.0");
   CHECK(in_percent(0.4567) == "45.7 %");
   CHECK(TimeScale(24.63)(3.1) == "3.10 s");

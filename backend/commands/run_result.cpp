@@ -26,7 +26,7 @@ std::string crowding(const std::vector<RankReport>& reports, int cores) {
   std::map<std::string, int> ranks;
   int most = 0;
   for (const RankReport& report : reports) most = std::max(most, ++ranks[report.host]);
-  return most > cores ? fmt::format("{} ranks on {} cores", most, cores) : "";
+  return most > cores ? fmt::format("{} on {}", counted(most, "rank"), counted(cores, "core")) : "";
 }
 
 // Returns the record's notes on where the ranks ran.
@@ -87,9 +87,9 @@ void write_text(const Result& result, const Measurement& measurement, const Step
   std::string text = fmt::format("Measured: {} by {} over {}", measurement.date, measurement.executor,
                                  measurement.transport);
   if (!measurement.gpu.empty()) text += " on " + measurement.gpu;
-  text += fmt::format("; median of {} steps, {} to {}, the middle half {} to {}.", times.seconds.size(),
-                      scale(times.least_s), scale(times.most_s), scale(times.lower_quartile_s),
-                      scale(times.upper_quartile_s));
+  text += fmt::format("; median of {}, {} to {}, the middle half {} to {}.",
+                      counted(static_cast<double>(times.seconds.size()), "step"), scale(times.least_s),
+                      scale(times.most_s), scale(times.lower_quartile_s), scale(times.upper_quartile_s));
   out << wrapped(text) << '\n';
   if (!measurement.losses.empty())
     out << wrapped(fmt::format("Loss: {:.4f} in the first step, {:.4f} in the last of {}.",

@@ -142,8 +142,8 @@ void watts(std::ostream& out, std::string_view name, const Sourced& number) {
 }
 
 std::string in_billions(double n) {
-  if (n >= 1e9) return with_digits(n / 1e9, 3) + " billion";
-  if (n >= 1e6) return with_digits(n / 1e6, 3) + " million";
+  if (n >= 999.5e6) return with_digits(n / 1e9, 3) + " billion";
+  if (n >= 999.5e3) return with_digits(n / 1e6, 3) + " million";
   return with_digits(n, 3);
 }
 

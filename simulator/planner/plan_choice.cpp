@@ -128,7 +128,9 @@ std::string in_words(const PlanChoice& plan) {
   if (c.tensor > 1 && c.sequence_parallel) words += ", sequence parallel";
   if (c.recompute != Recompute::none) {
     words += fmt::format(", {} recomputation", kRecomputeNames[static_cast<std::size_t>(c.recompute)]);
-    if (c.recompute_layers > 0) words += fmt::format(" of {} layers a stage", c.recompute_layers);
+    if (c.recompute_layers > 0)
+      words +=
+          fmt::format(" of {} {} a stage", c.recompute_layers, c.recompute_layers == 1 ? "layer" : "layers");
   }
   if (g.sharing != Sharing::nothing)
     words += fmt::format(", {}", kSharingNames[static_cast<std::size_t>(g.sharing)]);

@@ -34,10 +34,13 @@ std::string cost_sentence(const Result& result) {
   if (cost.step.money) {
     const Sourced& price = *s.cost.per_device_hour;
     const int servers = s.cluster->server_nodes();
-    text += fmt::format("{} ({} at {}{} {} an hour{})", in_money(*cost.step.money, s.cost.currency),
+    text += fmt::format("{} ({} at {}{} {} an hour{}{})", in_money(*cost.step.money, s.cost.currency),
                         counted(static_cast<double>(rates.devices), device_noun(s.cluster->node().device)),
                         price.basis == Basis::guess ? "a guessed " : "", with_digits(price.value, 3),
                         s.cost.currency,
+                        rates.devices > s.cluster->devices()
+                            ? fmt::format(", {} used: nodes are paid whole", s.cluster->devices())
+                            : "",
                         servers > 0 ? fmt::format(", {} at {}", counted(servers, "server node"),
                                                   with_digits(s.cost.per_server_hour->value, 3))
                                     : "");

@@ -17,6 +17,13 @@ int decimals_for(double value, int digits) {
   return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))), 0, 12);
 }
 
+// The same for the value as it is printed: 9.996 with three digits is 10.0, not 10.00.
+int decimals_when_rounded(double value, int digits) {
+  const int decimals = decimals_for(value, digits);
+  const double scale = std::pow(10.0, decimals);
+  return decimals_for(std::round(value * scale) / scale, digits);
+}
+
 // Formats a value in the largest of `units` in which it is at least one; each unit is a thousand of the
 // previous one.
 std::string in_units(double value, const std::array<const char*, 5>& units) {
@@ -43,7 +50,7 @@ std::string TimeScale::operator()(double seconds) const {
 }
 
 std::string with_digits(double value, int digits) {
-  std::string text = fmt::format("{:.{}f}", value, decimals_for(value, digits));
+  std::string text = fmt::format("{:.{}f}", value, decimals_when_rounded(value, digits));
   const std::size_t point = std::min(text.find('.'), text.size());
   const std::size_t first = text.front() == '-' ? 1 : 0;
   for (std::size_t i = point; i > first + 3; i -= 3) text.insert(i - 3, ",");
@@ -51,9 +58,10 @@ std::string with_digits(double value, int digits) {
 }
 
 std::string with_prefix(double value) {
-  if (value >= 1e12) return with_digits(value / 1e12, 3) + " T";
-  if (value >= 1e9) return with_digits(value / 1e9, 3) + " G";
-  if (value >= 1e6) return with_digits(value / 1e6, 3) + " M";
+  // 999.5 rounds to 1,000: the next unit says it as 1.00.
+  if (value >= 999.5e9) return with_digits(value / 1e12, 3) + " T";
+  if (value >= 999.5e6) return with_digits(value / 1e9, 3) + " G";
+  if (value >= 999.5e3) return with_digits(value / 1e6, 3) + " M";
   if (value >= 1e4) return with_digits(value / 1e3, 3) + " k";
   return with_digits(value, 3);
 }
