@@ -107,6 +107,54 @@ TEST_CASE("send-receive and all-to-all move what nccl-tests says they move") {
   CHECK(time_s("all-to-all") == Approx(bytes_s / 2).epsilon(0.01));
 }
 
+TEST_CASE("NVLink pairs on PCIe reach what nccl-tests measured") {
+  // NVIDIA/nccl-tests issue 178: 8 A100 PCIe in NV12 pairs, two sockets; up to 12 GB, 208 GB/s of bus
+  // bandwidth on the GPUs 0 and 1, and 20 on the GPUs 0 to 2.
+  const Scratch scratch;
+  const std::string node =
+      "[node]\ndevice = \"a100-80-pcie\"\ndevices = 8\ninterconnect = \"nvlink-mesh\"\nnvlink_gb_per_s = 25\n"
+      "nvlink = [{a=0,b=1,count=12},{a=2,b=3,count=12},{a=4,b=5,count=12},{a=6,b=7,count=12}]\n"
+      "pcie_gb_per_s = 31.5\ndevice_latency_us = 0.6\n";
+  const std::string fabric = "[fabric]\nkind = \"switch\"\n";
+  const std::string pairs = scratch.write("pairs.toml", node + fabric);
+  const std::string sockets =
+      scratch.write("sockets.toml", node + "sockets = 2\ninter_socket_gb_per_s = 62.4\n" + fabric);
+  const std::string slow =
+      scratch.write("slow.toml", node + "sockets = 2\ninter_socket_gb_per_s = 20.8\n" + fabric);
+  const auto busbw = [](const std::string& cluster, int devices) {
+    const Outcome run = run_rehearse("collective all-reduce --cluster " + cluster + " --devices " +
+                                     std::to_string(devices) + " --bytes 8G --format json");
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    return json::parse(run.out)[0].at("busbw_gb_per_s").get<double>();
+  };
+  for (const std::string& cluster : {pairs, sockets}) {
+    CHECK(busbw(cluster, 2) == Approx(208).epsilon(0.05));
+    CHECK(busbw(cluster, 3) == Approx(20).epsilon(0.25));
+    CHECK(busbw(cluster, 8) == Approx(24).epsilon(0.02));  // NCCL's own figure for PCIe 4.0
+  }
+  CHECK(busbw(slow, 4) == Approx(24).epsilon(0.02));  // inside a socket
+  CHECK(busbw(slow, 8) == Approx(24 * 20.8 / 31.5).epsilon(0.02));
+}
+
+TEST_CASE("show writes the output of nvidia-smi topo -m as a cluster file that opens") {
+  const Scratch scratch;
+  const std::string matrix =
+      scratch.write("topo.txt",
+                    "\tGPU0\tGPU1\tGPU2\tGPU3\nGPU0\t X \tNV12\tSYS\tSYS\nGPU1\tNV12\t X "
+                    "\tSYS\tSYS\nGPU2\tSYS\tSYS\t X \tNV12\nGPU3\tSYS\tSYS\tNV12\t X \n");
+  const Outcome shown = run_rehearse("show " + matrix);
+  CAPTURE(shown.err);
+  REQUIRE(shown.status == 0);
+  const std::string cluster = scratch.write("written.toml", shown.out);
+  CHECK(run_rehearse("show " + cluster).out.find("sockets                             2, 62.4 GB/s") !=
+        std::string::npos);
+  CHECK(run_rehearse("collective all-reduce --cluster " + cluster + " --bytes 1G").status == 0);
+  const Outcome wrong = run_rehearse("show " + scratch.write("wrong.txt", "GPU0 GPU1\nGPU0 X\n"));
+  CHECK(wrong.status == 2);
+  CHECK(wrong.err.find("wrong.txt:2:1: 1 connections of GPU0; allowed: 2") != std::string::npos);
+}
+
 TEST_CASE("a collective takes the time that it takes in a training step") {
   // Compares one all-reduce of all gradients after the backward pass, from --trace, with the command for as
   // many bytes.

@@ -96,6 +96,62 @@ TEST_CASE("switches' uplinks have names, bandwidths and no latency of their own"
   CHECK(latency_of(*cluster, route_of(*cluster, 3, 7)) == Approx(1e-6));  // one hop inside the node
 }
 
+TEST_CASE("traffic between sockets crosses the links between them, copies to the host do not") {
+  ClusterParts parts = pcie_tree(2);
+  parts.node.sockets = 2;
+  parts.node.inter_socket_bandwidth = 60e9;
+  const auto cluster = make_cluster(parts);
+  CHECK(names_of(*cluster, route_of(*cluster, 3, 7)) ==
+        Names{"node0.gpu3.pcie.out", "node0.switch1.pcie.out", "node0.switch4.pcie.out", "node0.socket0.out",
+              "node0.socket1.in", "node0.switch5.pcie.in", "node0.switch3.pcie.in", "node0.gpu7.pcie.in"});
+  CHECK(names_of(*cluster, route_of(*cluster, 5, 4)) == Names{"node0.gpu5.pcie.out", "node0.gpu4.pcie.in"});
+  CHECK(names_of(*cluster, route_of(*cluster, 5, cluster->processor_of_node(0))) ==
+        Names{"node0.gpu5.pcie.out", "node0.switch2.pcie.out", "node0.switch5.pcie.out"});
+  // A device of socket 0 by the NIC of socket 1, to a device of socket 1.
+  CHECK(names_of(*cluster, route_of(*cluster, 0, 12, 1)) ==
+        Names{"node0.gpu0.pcie.out", "node0.switch0.pcie.out", "node0.switch4.pcie.out", "node0.socket0.out",
+              "node0.socket1.in", "node0.nic1.out", "node1.nic1.in", "node1.switch5.pcie.in",
+              "node1.switch2.pcie.in", "node1.gpu4.pcie.in"});
+  for (LinkId l = 0; l < cluster->links(); ++l) {
+    CAPTURE(cluster->link_name(l));
+    CHECK(cluster->find_links(cluster->link_name(l)) == std::vector<LinkId>{l});
+  }
+  const auto between = cluster->find_links("node1.socket1");
+  REQUIRE(between.size() == 2);
+  CHECK(cluster->bandwidth(between[0]) == 60e9);
+  CHECK(cluster->latency_s(between[0]) == 0);
+  CHECK(cluster->find_links("node0.socket2").empty());
+  CHECK(cluster->find_links("server0.socket0").empty());
+}
+
+TEST_CASE("devices and NICs keep their sockets when only some are used") {
+  const std::string head = "[cluster]\npreset = \"pcie-8gpu\"\ndevices_per_node = ";
+  const auto six = cluster_of(head + "6\n");
+  CHECK(names_of(*six, route_of(*six, 3, 4)) == Names{"node0.gpu3.pcie.out", "node0.switch0.pcie.out",
+                                                      "node0.socket0.out", "node0.socket1.in",
+                                                      "node0.switch1.pcie.in", "node0.gpu4.pcie.in"});
+  CHECK(cluster_of(head + "1\n")->devices() == 1);
+  Node odd;
+  odd.devices = 3;
+  odd.nics = 1;
+  odd.sockets = 2;
+  CHECK(odd.socket_of_device(1) == 0);
+  CHECK(odd.socket_of_device(2) == 1);
+  CHECK(odd.socket_of_nic(0) == 0);
+}
+
+TEST_CASE("sockets need bandwidths, and switches of which each hangs at one") {
+  ClusterParts parts = pcie_tree(1);
+  parts.node.sockets = 2;
+  CHECK_THROWS_AS(make_cluster(parts), InputError);
+  parts.node.inter_socket_bandwidth = 1e9;
+  CHECK_NOTHROW(make_cluster(parts));
+  parts.node.sockets = 4;
+  CHECK_THROWS_AS(make_cluster(parts), InputError);
+  parts.node.sockets = 65;
+  CHECK_THROWS_AS(make_cluster(parts), InputError);
+}
+
 TEST_CASE("only some devices of each node are used") {
   const auto pair = cluster_of("[cluster]\npreset = \"dgx1-p100\"\ndevices_per_node = 2\n");
   CHECK(pair->devices() == 2);

@@ -67,7 +67,8 @@ private:
          "at most 1,000,000 devices, and 2,000,000 devices and processors");
     need(node_.nics >= 1 && node_.nics <= 256, fmt::format("a node has {} NICs", node_.nics), "1 to 256");
     need(finite(node_.device_bandwidth) && finite(node_.pcie_bandwidth) && finite(node_.nic_bandwidth) &&
-             finite(node_.device_latency_s) && finite(node_.nic_latency_s) && finite(fabric_.latency_s) && finite(fabric_.link_bandwidth),
+             finite(node_.device_latency_s) && finite(node_.nic_latency_s) && finite(fabric_.latency_s) &&
+             finite(fabric_.link_bandwidth),
          "a bandwidth or latency is negative or not a number", "0 or more");
     using enum Node::Interconnect;
     need(node_.devices == 1 || node_.interconnect != none,
@@ -80,15 +81,29 @@ private:
     int below = 1;
     for (const auto& level : node_.pcie_switches) {
       need(node_.pcie_bandwidth > 0, "there are PCIe switches but no PCIe", "a PCIe bandwidth above 0");
-      need(level.devices > below && level.devices % below == 0 && level.devices <= kMostEndpoints,
-           fmt::format("a PCIe switch joins {} devices", level.devices),
-           below > 1 ? fmt::format("a multiple of {}, the devices of a switch below it", below) : "2 or more");
+      need(
+          level.devices > below && level.devices % below == 0 && level.devices <= kMostEndpoints,
+          fmt::format("a PCIe switch joins {} devices", level.devices),
+          below > 1 ? fmt::format("a multiple of {}, the devices of a switch below it", below) : "2 or more");
       need(positive(level.bandwidth), fmt::format("a PCIe switch's uplink has {} bytes/s", level.bandwidth),
            "a bandwidth above 0");
       below = level.devices;
     }
     need(node_.pcie_switches.size() <= 8,
          fmt::format("{} levels of PCIe switches", node_.pcie_switches.size()), "at most 8");
+    need(finite(node_.pcie_efficiency) && node_.pcie_efficiency > 0 && node_.pcie_efficiency <= 1,
+         "PCIe's efficiency is not a share", "above 0, at most 1");
+    need(node_.sockets >= 1 && node_.sockets <= 64, fmt::format("a node has {} sockets", node_.sockets),
+         "1 to 64");
+    if (node_.sockets == 1) return;
+    need(node_.pcie_bandwidth > 0 && positive(node_.inter_socket_bandwidth),
+         fmt::format("{} sockets without bandwidth", node_.sockets),
+         "bandwidths of PCIe and between sockets above 0");
+    const int all = std::max(node_.whole_devices, node_.devices);
+    need(node_.pcie_switches.empty() || (all + node_.sockets - 1) / node_.sockets % below == 0,
+         fmt::format("a PCIe switch joins {} devices of a node with {} devices and {} sockets", below, all,
+                     node_.sockets),
+         "switches of which each hangs at one socket");
   }
 
   void mesh() const {
@@ -225,6 +240,16 @@ std::string Cluster::endpoint_name(Endpoint e) const {
 double Cluster::device_factor(Endpoint e) const {
   const auto it = device_factors_.find(e);
   return (it == device_factors_.end() ? 1 : it->second) * (e < devices() ? device_speed_ : processor_speed_);
+}
+
+int Node::socket_of_device(int local) const {
+  const int all = std::max(whole_devices, devices), each = (all + sockets - 1) / sockets;
+  return local / each;
+}
+
+int Node::socket_of_nic(int nic) const {
+  const int all = std::max(whole_nics, nics);
+  return all < sockets ? nic : static_cast<int>(std::int64_t{nic} * sockets / all);
 }
 
 int Cluster::nic_of(int local) const {

@@ -45,6 +45,10 @@ struct Node {
   // In bytes/s per direction between device and NIC; 0: routes do not include PCIe. The processor has one
   // root port per NIC, which are modeled as a single link.
   double pcie_bandwidth = 0;
+  // Share of pcie_bandwidth that NCCL's copies between devices reach: it counts on 12 GB/s of
+  // PCIe 3.0's 15.75 (NVIDIA/nccl v2.30.7, src/graph/topo.h: PCI_BW).
+  double pcie_efficiency = kPcieEfficiency;
+  static constexpr double kPcieEfficiency = 12.0 / 15.75;
   // PCIe switches between the devices and the processor, innermost level first. Each connects `devices`
   // devices, counted from the first, and has an uplink to the level above, or from the last level to the
   // processor. NICs are attached to the innermost switches if there is one for each, else to the processor.
@@ -53,6 +57,13 @@ struct Node {
     double bandwidth = 0;  // bytes/s per direction of an uplink
   };
   std::vector<PcieSwitches> pcie_switches;
+  // Processors, or NUMA domains. Devices and NICs are divided evenly among them, in order; PCIe traffic
+  // between two of them leaves the one and enters the other through links of `inter_socket_bandwidth` bytes/s
+  // per direction. Copies between a device and host memory stay at its own socket.
+  int sockets = 1;
+  double inter_socket_bandwidth = 0;
+  int socket_of_device(int local) const;
+  int socket_of_nic(int nic) const;
   int nics = 1;
   double nic_bandwidth = 0;  // bytes/s per direction
   int cpu_cores = 1;

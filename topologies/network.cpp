@@ -35,6 +35,8 @@ Network::Network(const ClusterParts& parts) {
     pcie_ = 2 * (node_.devices + 1);
     for (const auto& level : node_.pcie_switches)
       pcie_ += 2 * ((node_.devices + level.devices - 1) / level.devices);
+    first_socket_ = pcie_ / 2;
+    if (node_.sockets > 1) pcie_ += 2 * node_.sockets;
     server_pcie_ = 2;
   }
   if (node_.nic_bandwidth > 0) nics_ = 2 * node_.nics;
@@ -137,7 +139,8 @@ double Network::bandwidth(LinkId l) const {
       bytes_per_s = node_.mesh[link.number].count * node_.device_bandwidth;
       break;
     case Kind::pcie:
-      bytes_per_s = link.number > node_.devices
+      bytes_per_s = is_socket(link.number) ? node_.inter_socket_bandwidth
+                    : link.number > node_.devices
                         ? level_of(link.number).bandwidth
                         : node_.pcie_bandwidth * (link.number == node_.devices ? node_.nics : 1);
       break;
@@ -207,6 +210,8 @@ std::string Network::link_name(LinkId l) const {
     }
     case Kind::pcie:
       if (link.number == node_.devices) return fmt::format("{}.cpu.pcie.{}", node_name(link.node), direction);
+      if (is_socket(link.number))
+        return fmt::format("{}.socket{}.{}", node_name(link.node), link.number - first_socket_, direction);
       if (link.number > node_.devices)
         return fmt::format("{}.switch{}.pcie.{}", node_name(link.node), link.number - node_.devices - 1,
                            direction);
@@ -265,8 +270,12 @@ std::vector<LinkId> Network::find_links(const std::string& wanted) const {
   if (text == ".cpu.pcie")
     return pcie_ > 0 ? cable(pcie(node, node_.devices, false), false, direction) : std::vector<LinkId>{};
   if (!server && take_number(text, ".switch", number))
-    return text == ".pcie" && 2 * (node_.devices + 1 + std::int64_t{number}) < pcie_
+    return text == ".pcie" && node_.devices + 1 + std::int64_t{number} < first_socket_
                ? cable(pcie(node, node_.devices + 1 + number, false), false, direction)
+               : std::vector<LinkId>{};
+  if (!server && take_number(text, ".socket", number))
+    return text.empty() && 2 * (first_socket_ + std::int64_t{number}) < pcie_
+               ? cable(pcie(node, first_socket_ + number, false), false, direction)
                : std::vector<LinkId>{};
   if (server || !take_number(text, ".gpu", number) || number >= node_.devices) return {};
   if (text == ".pcie" && pcie_ > 0) return cable(pcie(node, number, false), false, direction);
@@ -308,10 +317,16 @@ LinkId Network::uplink(int node, std::size_t level, int device, bool back) const
 }
 
 int Network::place_of_nic(int nic_number) const {
-  if (node_.pcie_switches.empty()) return kRoot;
+  const int at_socket = node_.sockets > 1 ? kRoot - 1 - node_.socket_of_nic(nic_number) : kRoot;
+  if (node_.pcie_switches.empty()) return at_socket;
   const int each = node_.pcie_switches.front().devices;
   const int innermost = (node_.devices + each - 1) / each;
-  return node_.nics == innermost ? nic_number * each : kRoot;
+  return node_.nics == innermost ? nic_number * each : at_socket;
+}
+
+int Network::socket_of(int place) const {
+  if (place >= 0) return node_.socket_of_device(place);
+  return place == kRoot ? -1 : kRoot - 1 - place;
 }
 
 void Network::route_switches(int node, int from, int to, std::vector<LinkId>& links) const {
@@ -319,12 +334,14 @@ void Network::route_switches(int node, int from, int to, std::vector<LinkId>& li
   const std::size_t levels = node_.pcie_switches.size();
   const auto joined = [&](std::size_t level) {
     const int each = node_.pcie_switches[level].devices;
-    return from != kRoot && to != kRoot && from / each == to / each;
+    return from >= 0 && to >= 0 && from / each == to / each;
   };
-  for (std::size_t l = 0; l < levels && from != kRoot && !joined(l); ++l)
+  for (std::size_t l = 0; l < levels && from >= 0 && !joined(l); ++l)
     links.push_back(uplink(node, l, from, false));
+  if (const int a = socket_of(from), b = socket_of(to); node_.sockets > 1 && a >= 0 && b >= 0 && a != b)
+    links.insert(links.end(), {pcie(node, first_socket_ + a, false), pcie(node, first_socket_ + b, true)});
   for (std::size_t l = levels; l-- > 0;)
-    if (to != kRoot && !joined(l)) links.push_back(uplink(node, l, to, true));
+    if (to >= 0 && !joined(l)) links.push_back(uplink(node, l, to, true));
 }
 
 void Network::route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& links) const {

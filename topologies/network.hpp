@@ -32,8 +32,8 @@ private:
   struct Link {
     Kind kind = Kind::nic;
     int node = 0;  // servers are numbered after the device nodes
-    // Device (PCIe: also the processor and then the switches, level by level), pair of the mesh, NIC, or
-    // cable of the fabric.
+    // Device (PCIe: also the processor, then the switches, level by level, then the sockets), pair of the
+    // mesh, NIC, or cable of the fabric.
     int number = 0;
     bool back = false;  // towards the device or the node; from b to a
   };
@@ -46,13 +46,15 @@ private:
   int mesh_pair(int a, int b) const { return mesh_pair_[static_cast<std::size_t>(a) * node_.devices + b]; }
   int port_of(Endpoint e) const { return e < devices() ? local_of(e) : node_.devices; }
 
+  bool is_socket(int port) const { return port >= first_socket_; }
   const Node::PcieSwitches& level_of(int port) const;  // level of a switch's uplink
   int place_of(Endpoint e) const { return e < devices() ? local_of(e) : kRoot; }
   // Uplink of the switch of this level that the device is attached to.
   LinkId uplink(int node, std::size_t level, int device, bool back) const;
-  // Places at the node's PCIe switches: a device's number, or kRoot for the processor. route_switches()
-  // appends the uplinks between two of them.
+  // Places in the node's PCIe: a device's number, kRoot for the processors' memory, or kRoot - 1 - s for what
+  // hangs at socket s. route_switches() appends the links between two of them.
   static constexpr int kRoot = -1;
+  int socket_of(int place) const;  // -1: any
   void route_switches(int node, int from, int to, std::vector<LinkId>& links) const;
   int place_of_nic(int nic_number) const;
   void route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& links) const;
@@ -66,6 +68,7 @@ private:
   int pcie_ = 0;     // of the devices' and the processor's ports and the switches' uplinks
   int nics_ = 0;
   int server_pcie_ = 0;
+  int first_socket_ = 0;  // its number among the PCIe ports
   int node_links_ = 0, server_links_ = 0;
   int total_nodes_ = 0;
   LinkId servers_base_ = 0, fabric_base_ = 0;

@@ -101,6 +101,19 @@ void read_pcie_switches(Section& section, Node& node) {
   if (!node.pcie_switches.empty()) section.require("pcie_gb_per_s", "pcie_switch", kGBPerS);
 }
 
+void read_sockets(Section& section, Node& node) {
+  node.sockets = static_cast<int>(section.integer("sockets", 1, 64, 1));
+  node.inter_socket_bandwidth = section.number("inter_socket_gb_per_s", kBandwidth, 0) * kGB;
+  if (node.sockets == 1) return;
+  section.require("pcie_gb_per_s", "sockets", kGBPerS);
+  section.require("inter_socket_gb_per_s", "sockets", kGBPerS);
+  const int each = (node.devices + node.sockets - 1) / node.sockets;
+  if (!node.pcie_switches.empty() && each % node.pcie_switches.back().devices != 0)
+    section.refuse("sockets", fmt::format("{}, with {} devices at each", node.sockets, each),
+                   fmt::format("sockets with a multiple of {} devices, because a PCIe switch joins {}",
+                               node.pcie_switches.back().devices, node.pcie_switches.back().devices));
+}
+
 // Reads the bandwidths of copies between devices and host. By default they follow from PCIe and the uplinks
 // of its switches.
 void read_host_links(Section& section, Node& node) {
@@ -229,7 +242,10 @@ Node read_node(Section& section, const std::string& folder) {
                   "nvlink_gb_per_s",
                   "device_latency_us",
                   "pcie_gb_per_s",
+                  "pcie_efficiency",
                   "pcie_switch",
+                  "sockets",
+                  "inter_socket_gb_per_s",
                   "nvlink",
                   "ring",
                   "nics",
@@ -266,7 +282,9 @@ Node read_node(Section& section, const std::string& folder) {
   node.device_bandwidth = section.number("nvlink_gb_per_s", kBandwidth, 0) * kGB;
   node.device_latency_s = section.number("device_latency_us", kLatency, 0) * kMicrosecond;
   node.pcie_bandwidth = section.number("pcie_gb_per_s", kBandwidth, 0) * kGB;
+  node.pcie_efficiency = section.number("pcie_efficiency", kFraction, Node::kPcieEfficiency);
   read_pcie_switches(section, node);
+  read_sockets(section, node);
   read_mesh(section, node);
   read_rings(section, node);
   node.nics = static_cast<int>(section.integer("nics", 1, 256, 1));

@@ -1,6 +1,8 @@
 #include "simulator/collectives/cost.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -148,14 +150,26 @@ void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::
                        const std::vector<PlanEdge>& edges) {
   const Node& node = cluster.node();
   bool all = shape.nodes == 1 && !edges.empty(), any = false;
+  double pcie = std::numeric_limits<double>::infinity();  // of the slowest hop over PCIe
   for (const PlanEdge& edge : edges) {
     const Endpoint from = members[edge.from], to = members[edge.to];
     const bool nvlink = edge.through >= 0 || joined_by_nvlink(cluster, from, to);
     any = any || nvlink;
+    if (!nvlink && from < cluster.devices() && to < cluster.devices() &&
+        cluster.node_of(from) == cluster.node_of(to)) {
+      const bool between_sockets =
+          node.socket_of_device(cluster.local_of(from)) != node.socket_of_device(cluster.local_of(to));
+      pcie = std::min(pcie, between_sockets ? std::min(node.pcie_bandwidth, node.inter_socket_bandwidth)
+                                            : node.pcie_bandwidth);
+    }
     all = all && nvlink;
     shape.relayed = shape.relayed || edge.through >= 0;
   }
   shape.nvlink_only = all;
+  if (std::isfinite(pcie)) {
+    shape.pcie_bandwidth = pcie;
+    shape.pcie_share = node.pcie_efficiency;
+  }
   if (!any) return;
   const bool mesh = node.interconnect == Node::Interconnect::nvlink_mesh;
   shape.nvlink_bandwidth = node.device_bandwidth * (mesh ? shape.channels : 1);

@@ -25,8 +25,8 @@ struct PlanOnNetwork {
 PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
                          const std::vector<Endpoint>& members);
 
-// Sets nvlink_only, relayed and nvlink_bandwidth according to the NVLinks that the edges use. `nodes` and
-// `channels` must already be set.
+// Sets nvlink_only, relayed, and the bandwidths of NVLink and PCIe, according to the links that the edges
+// use. `nodes` and `channels` must already be set.
 void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::vector<Endpoint>& members,
                        const std::vector<PlanEdge>& edges);
 

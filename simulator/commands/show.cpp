@@ -18,6 +18,8 @@
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "topologies/cluster.hpp"
 #include "topologies/prices.hpp"
+#include "topologies/read_node.hpp"
+#include "topologies/topology_matrix.hpp"
 
 namespace rehearse {
 namespace {
@@ -267,6 +269,10 @@ void cluster_facts(const Cluster& cluster, std::ostream& out) {
     fact(out, "PCIe switches",
          fmt::format("{} devices below each, {}B/s a direction up", level.devices,
                      with_prefix(level.bandwidth)));
+  if (node.sockets > 1)
+    fact(out, "sockets",
+         fmt::format("{}, {}B/s a direction between two", node.sockets,
+                     with_prefix(node.inter_socket_bandwidth)));
   if (node.host_link_bandwidth > 0) {
     const bool shared = node.host_links_bandwidth > 0;
     fact(out, "a device and its host",
@@ -418,6 +424,17 @@ bool names_file(const std::string& name) {
          std::filesystem::is_regular_file(name, ignored);
 }
 
+// Writes the output of `nvidia-smi topo -m` as a cluster file, with what follows from it as comments.
+void show_matrix(const std::string& path, const std::string& text, std::ostream& out) {
+  const std::string file = cluster_file_of_matrix(text, path);
+  Document document = Document::parse_text(file, path);
+  Section root = document.root();
+  Section section = root.section("node");
+  const Node node = read_node(section, "");
+  out << fmt::format("# {}: {}. Save this as a cluster file, and set the device.\n", path, devices_of(node));
+  out << file;
+}
+
 void show_file(const std::string& path, std::ostream& out) {
   out << fmt::format("\n{}, with its sources:\n\n", std::filesystem::path(path).lexically_normal().string())
       << read_text_file(path, "preset");
@@ -490,6 +507,8 @@ void run_show(const std::string& name, std::ostream& out) {
     return;
   }
   if (names_file(name)) {
+    if (const std::string text = read_text_file(name, "file"); is_topology_matrix(text))
+      return show_matrix(name, text, out);
     describe_file(name, out);
     show_file(name, out);
     return;

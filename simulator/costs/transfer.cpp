@@ -61,12 +61,12 @@ int steps_between_nodes(CollectiveKind kind, const TransferShape& shape) {
   return shape.nodes - 1;
 }
 
-// Returns the share of `ring_bandwidth` that NCCL's channels fill: that of the NVLinks or that of the NICs,
-// whichever is lower.
+// Returns the share of `ring_bandwidth` that NCCL's channels fill: that of PCIe on one node with hops over
+// it, else that of the NVLinks or that of the NICs, whichever is lower.
 double channel_share(const TransferShape& shape) {
   const auto arch = nccl::architecture(shape.compute_capability);
   const double nvlink = nccl::kNvlinkShare[arch] * (shape.relayed ? nccl::kRelayShare : 1);
-  if (shape.nodes == 1) return shape.nvlink_only ? nvlink : 1;
+  if (shape.nodes == 1) return shape.nvlink_only ? nvlink : shape.pcie_share;
   if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return nccl::kNetworkShare;
   return std::min(nccl::kNetworkShare, nvlink * shape.nvlink_bandwidth / shape.ring_bandwidth);
 }
@@ -130,6 +130,9 @@ double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
   // A chain of two has one edge in each direction where longer chains have two; NCCL assumes two.
   if (shape.nvlink_only)
     bus = std::min(bus, nccl::kNvlinkShare[static_cast<std::size_t>(arch)] * shape.nvlink_bandwidth);
+  // The same holds of hops over PCIe: members in the middle of a chain have two edges at their ports.
+  if (shape.nodes == 1 && shape.pcie_bandwidth > 0 && shape.ranks > 2)
+    bus = std::min(bus, shape.pcie_share * shape.pcie_bandwidth);
   double reached = nccl::kTreeEfficiency * bus;
   if (shape.nodes > 1) reached = std::min(reached, channels * nccl::kMaxChannelBandwidthTree[arch][column]);
   if (protocol == nccl::kLL) {

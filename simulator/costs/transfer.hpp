@@ -44,6 +44,8 @@ struct TransferShape {
   int compute_capability = 80;  // of the devices: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
   bool nvlink_only = false;     // one node, and every hop goes over NVLink
   bool relayed = false;         // some hop goes over NVLink through another member, for lack of a direct link
+  // With hops over PCIe between devices of a node: bytes/s of PCIe, and the share of it that payload reaches.
+  double pcie_bandwidth = 0, pcie_share = 1;
   double nvlink_bandwidth = 0;  // bytes/s of all channels together over the nodes' NVLinks alone; 0: none
 };
 

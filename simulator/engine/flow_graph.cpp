@@ -302,7 +302,8 @@ private:
       colour = mix_hash(colour, static_cast<std::uint64_t>(count));
     for (const double number :
          {stage.share.block, stage.share.edge, stage.inverse_bandwidth, stage.shape.hop_latency_s,
-          stage.shape.tree_latency_s, stage.shape.nvlink_bandwidth})
+          stage.shape.tree_latency_s, stage.shape.nvlink_bandwidth, stage.shape.pcie_bandwidth,
+          stage.shape.pcie_share})
       colour = mix_hash(colour, std::bit_cast<std::uint64_t>(number));
     return colour;
   }
