@@ -5,7 +5,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # A|B lists a package's names in Debian and Ubuntu; the first one that the distribution knows is used.
 packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-  zlib1g-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
+  zlib1g-dev libyaml-cpp-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
   qt6-base-dev libqt6opengl6-dev 'qt6-svg-dev|libqt6svg6-dev' 'qt6-charts-dev|libqt6charts6-dev' libsimdjson-dev
   libboost-context-dev fonts-dejavu-core)
 

@@ -270,6 +270,21 @@ int run(int argc, char** argv) {
       ->check(rehearse::one_of(launch_framework_names()));
   launching->add_option("--out", launch.out, "Write to FILE instead of standard output")->check(file_name());
 
+  ConvertArguments convert;
+  CLI::App* converting =
+      app.add_subcommand("convert", "Write a scenario from the file that starts a job in a framework");
+  converting
+      ->add_option(
+          "FILE", convert.job,
+          "A script or command line of Megatron-LM, or a configuration of DeepSpeed, torchtitan, Hugging "
+          "Face's Trainer, accelerate or axolotl; - for standard input")
+      ->required();
+  converting->add_option("--set", convert.overrides, "Set or override a key of the scenario: key=value")
+      ->take_all()
+      ->allow_extra_args(false);
+  converting->add_option("--out", convert.out, "Write to FILE instead of standard output")
+      ->check(file_name());
+
   std::string shell;
   CLI::App* completing =
       app.add_subcommand("completion", "Print the script that completes these command lines in a shell");
@@ -304,6 +319,7 @@ int run(int argc, char** argv) {
   }
 
   if (*launching) run_launch(launch, std::cin, std::cout, std::cerr);
+  if (*converting) run_convert(convert, std::cin, std::cout);
   if (*completing) std::cout << completion_script(command_table(app), shell);
   if (*list) run_list(what, std::cout);
   if (*show) run_show(name, std::cout);

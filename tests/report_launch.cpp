@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "models/text/document.hpp"
-#include "simulator/report/launch/launch_files.hpp"
-#include "simulator/report/launch/torchtitan_flavors.hpp"
+#include "simulator/jobs/launch/launch_files.hpp"
+#include "simulator/jobs/torchtitan_flavors.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"

@@ -145,6 +145,15 @@ std::vector<std::string> launch_framework_names();
 // the job.
 void run_launch(const LaunchArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
 
+struct ConvertArguments {
+  std::string job;                     // path; "-": standard input
+  std::vector<std::string> overrides;  // "key=value"
+  std::string out;                     // output file; empty: standard output
+};
+// Writes a job file of a framework as a scenario file that gives the same prediction, with comments that say
+// where each key is from. Throws InputError if it is no job file, or if keys that it leaves open are missing.
+void run_convert(const ConvertArguments& arguments, std::istream& in, std::ostream& out);
+
 inline constexpr std::array<std::string_view, 2> kSweepFormatNames = {"csv", "jsonl"};
 enum class SweepFormat { csv, jsonl };
 

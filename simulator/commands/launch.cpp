@@ -8,7 +8,7 @@
 #include "models/text/output_file.hpp"
 #include "models/text/printable.hpp"
 #include "simulator/commands/commands.hpp"
-#include "simulator/report/launch/launch_files.hpp"
+#include "simulator/jobs/launch/launch_files.hpp"
 #include "simulator/report/wrap.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"
 

@@ -21,7 +21,8 @@
 #include "simulator/commands/plan_answer.hpp"
 #include "simulator/commands/shared_results.hpp"
 #include "simulator/commands/side_by_side.hpp"
-#include "simulator/report/launch/launch_files.hpp"
+#include "simulator/jobs/launch/launch_files.hpp"
+#include "simulator/scenario/reading/open_scenario.hpp"
 
 namespace rehearse {
 namespace {
@@ -81,8 +82,9 @@ PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, co
   };
   for (const std::string& assignment : arguments.vary) add("--vary", assignment);
   if (!arguments.keep.empty()) {
-    Document document = Document::parse_text(text, path);
-    for (const std::string& assignment : arguments.overrides) document.set(assignment);
+    OpenedScenario opened = open_scenario(text, path);
+    complete_scenario(opened, path, arguments.overrides);
+    const Document& document = opened.document;
     const auto values = document.values();
     for (const std::string& key : arguments.keep)
       add("--keep", fmt::format("{}={}", key, own_value(key, values)));

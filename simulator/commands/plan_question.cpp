@@ -10,6 +10,7 @@
 #include "models/text/toml_table.hpp"
 #include "models/text/toml_text.hpp"
 #include "simulator/scenario/reading/choose_framework.hpp"
+#include "simulator/scenario/reading/open_scenario.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/scenario/reading/readers.hpp"
 
@@ -78,14 +79,16 @@ std::vector<std::string> assignments_of(const PlanQuestion& question, const Plan
 
 PlanQuestion plan_question(const std::string& text, const std::string& path,
                            const std::vector<std::string>& overrides) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  Document document = Document::parse_text(text, path);
-  apply_overrides(document, folder, overrides);
+  OpenedScenario opened = open_scenario(text, path);
+  complete_scenario(opened, path, overrides);
+  Document document = std::move(opened.document);
   document.root().section("training").integer("global_batch", 1, 1'000'000'000);  // an error names its place
   TomlValue& root = *document.root().tree();
   take_over_preset(root);
   // All plans are of one framework, whichever strategy they have.
-  if (const std::string framework = default_framework(root, folder); !framework.empty())
+  if (const std::string framework =
+          default_framework(root, std::filesystem::path(path).parent_path().string());
+      !framework.empty())
     put(table_at(root, "training"), "framework", toml_value(framework));
   for (const std::string& key : searched_keys()) erase_path(root, key);
   erase_path(root, "strategy.title");
@@ -101,6 +104,8 @@ PlanQuestion plan_question(const std::string& text, const std::string& path,
   }
   shrink(root, 1, cluster ? cluster->node().devices : 1);
   question.scenario = read_scenario_document(std::move(document), path);
+  if (opened.job)
+    for (std::string& note : job_notes(*opened.job)) question.scenario.model.notes.push_back(std::move(note));
   if (!cluster) cluster = cluster_of(whole_question, path);
   // The text from the reader refers to no other file. Restore what was changed in order to read it.
   TomlValue whole = parse_toml(question.scenario.text, path);

@@ -14,6 +14,8 @@
 #include "models/text/toml_text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/wrap.hpp"
+#include "simulator/scenario/reading/open_scenario.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "topologies/cluster.hpp"
@@ -393,15 +395,39 @@ Described what_is(const Section& root) {
                    "([peak_tflops]), a scenario ([model], [cluster]), or the config.json of a model");
 }
 
-// Describes a user's file: a model, a cluster, a device, a scenario, or a Hugging Face config.json.
+// Shows what was understood of a job file, as a scenario that may lack what the file leaves open.
+void show_job(const JobFile& job, std::ostream& out) {
+  out << fmt::format("{}: {}\n", job.path, job.kind);
+  for (const std::string& note : job.notes) out << wrapped("Note: " + note) << '\n';
+  for (const JobQuestion& one : job.questions)
+    out << wrapped(fmt::format("Open: {}, {} ({}).", one.key, one.why, one.options)) << '\n';
+  out << "\nwhat is understood, as a scenario (`rehearse convert` writes it):\n\n"
+      << job_scenario_text(job, job_document(job));
+}
+
+// Describes a user's file: a model, a cluster, a device, a scenario, a job file, or a Hugging Face
+// config.json.
 void describe_file(const std::string& path, std::ostream& out) {
-  if (path.ends_with(".json")) {
-    const Model model = model_in("huggingface", path);
-    show_model(path, model, out);
-    for (const std::string& note : model.notes) out << "  Note: " << note << "\n";
-    return;
+  const std::string text = read_text_file(path, "TOML file");
+  std::optional<Document> parsed;
+  try {
+    parsed = Document::parse_text(text, path);
+  } catch (const InputError&) {
+    const std::optional<JobFile> job = read_job(text, path);
+    if (!job) throw;
+    const auto model = std::find_if(job->keys.begin(), job->keys.end(),
+                                    [](const JobKey& one) { return one.key == "model.huggingface"; });
+    if (model != job->keys.end() && job->keys.size() == 1) {
+      const Model shown = model_in("huggingface", path);
+      show_model(path, shown, out);
+      for (const std::string& note : shown.notes) out << "  Note: " << note << "\n";
+      return;
+    }
+    return show_job(*job, out);
   }
-  Document document = Document::parse_file(path);
+  Document document = std::move(*parsed);
+  if (is_job_document(document.tree()))
+    if (const std::optional<JobFile> job = read_job(text, path)) return show_job(*job, out);
   Section root = document.root();
   switch (what_is(root)) {
     case Described::model:

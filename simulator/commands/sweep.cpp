@@ -19,6 +19,7 @@
 #include "simulator/commands/side_by_side.hpp"
 #include "simulator/commands/sweep_output.hpp"
 #include "simulator/commands/task_pool.hpp"
+#include "simulator/scenario/reading/open_scenario.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/scenario/reading/readers.hpp"
 
@@ -49,7 +50,7 @@ Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
   sweep.strict = arguments.strict;
   sweep.overrides.insert(sweep.overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
   for (const std::string& assignment : arguments.vary) sweep.axes.push_back(parse_vary(assignment));
-  Document scenario = Document::parse_text(sweep.scenario_text, sweep.scenario_path);  // must be TOML
+  Document scenario = open_scenario(sweep.scenario_text, sweep.scenario_path).document;
   apply_overrides(scenario, fs::path(sweep.scenario_path).parent_path().string(), sweep.overrides);
   if (sweep.axes.empty())
     throw InputError({path},

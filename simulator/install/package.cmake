@@ -55,6 +55,9 @@ if(TARGET rehearse_simulator)
   if(ZLIB_FOUND)
     string(APPEND needed ", zlib1g-dev")
   endif()
+  if(YAML_CPP_LIBRARY)
+    string(APPEND needed ", libyaml-cpp-dev")
+  endif()
   rehearse_package(development librehearse-dev SECTION libdevel DEPENDS "${needed}"
     SUMMARY "simulator of distributed training - development files"
     DESCRIPTION "Headers, static libraries and CMake's configuration, for find_package(Rehearse), of the library \

@@ -9,6 +9,7 @@
 #include "models/text/printable.hpp"
 #include "models/text/toml_table.hpp"
 #include "simulator/scenario/reading/choose_framework.hpp"
+#include "simulator/scenario/reading/open_scenario.hpp"
 #include "simulator/scenario/reading/readers.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 
@@ -144,10 +145,11 @@ std::string apply_framework(Document& document) {
   return name;
 }
 
-Scenario read_scenario(Document document, const std::string& path,
+Scenario read_scenario(OpenedScenario opened, const std::string& path,
                        const std::vector<std::string>& overrides) {
   const std::string base_folder = std::filesystem::path(path).parent_path().string();
-  apply_overrides(document, base_folder, overrides);
+  complete_scenario(opened, path, overrides);
+  Document& document = opened.document;
   const std::string changes = apply_strategy_preset(document);
   // A framework that is taken by default is not among the settings: the scenario does not name it.
   const std::string chosen = default_framework(document.tree(), base_folder);
@@ -167,6 +169,8 @@ Scenario read_scenario(Document document, const std::string& path,
   scenario.settings = std::move(settings);
   TomlValue given = document.tree();
   scenario.model = read_model(model, base_folder);
+  if (opened.job)
+    for (std::string& note : job_notes(*opened.job)) scenario.model.notes.push_back(std::move(note));
 
   scenario.strategy = read_strategy(strategy);
   strategy.finish();
@@ -207,16 +211,16 @@ Scenario read_scenario(Document document, const std::string& path,
 }  // namespace
 
 Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& overrides) {
-  return read_scenario(Document::parse_file(path), path, overrides);
+  return read_scenario_text(read_text_file(path, "TOML file"), path, overrides);
 }
 
 Scenario read_scenario_document(Document document, const std::string& path) {
-  return read_scenario(std::move(document), path, {});
+  return read_scenario({std::move(document), std::nullopt}, path, {});
 }
 
 Scenario read_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides) {
-  return read_scenario(Document::parse_text(text, file_name), file_name, overrides);
+  return read_scenario(open_scenario(text, file_name), file_name, overrides);
 }
 
 }  // namespace rehearse

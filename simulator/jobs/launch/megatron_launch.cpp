@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "simulator/report/launch/launch_parts.hpp"
-#include "simulator/report/launch/megatron_model.hpp"
+#include "simulator/jobs/launch/launch_parts.hpp"
+#include "simulator/jobs/launch/megatron_model.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/orders/order.hpp"
 
@@ -73,13 +73,12 @@ private:
   void cannot(std::string sentence) { cannot_.push_back(std::move(sentence)); }
 
   void parallel() {
-    parallel_ = {fmt::format("--tensor-model-parallel-size {}", strategy_.tensor),
-                 fmt::format("--pipeline-model-parallel-size {}", strategy_.pipeline),
-                 fmt::format("--context-parallel-size {}", strategy_.context)};
+    parallel_ = {megatron_argument("strategy.tensor", strategy_.tensor),
+                 megatron_argument("strategy.pipeline", strategy_.pipeline),
+                 megatron_argument("strategy.context", strategy_.context)};
     if (strategy_.context > 1) {
-      constexpr std::array<std::string_view, kContextKindNames.size()> kKinds = {"p2p", "all_gather", "a2a"};
-      parallel_.push_back(
-          fmt::format("--cp-comm-type {}", kKinds[static_cast<std::size_t>(strategy_.context_kind)]));
+      const std::string_view kind = kContextKindNames[static_cast<std::size_t>(strategy_.context_kind)];
+      parallel_.push_back(fmt::format("--cp-comm-type {}", word_of_value(kMegatronContextKinds, kind)));
       if (strategy_.context_kind == ContextKind::ring && !strategy_.zigzag && t_.causal)
         cannot("Megatron-LM gives each context rank a piece from either end of a sequence (zigzag = true).");
     }
@@ -167,7 +166,7 @@ private:
       parallel_.emplace_back("--moe-flex-dispatcher-backend deepep");
     }
     if (strategy_.capacity_factor > 0) {
-      parallel_.push_back(fmt::format("--moe-expert-capacity-factor {}", strategy_.capacity_factor));
+      parallel_.push_back(megatron_argument("strategy.capacity_factor", strategy_.capacity_factor));
       parallel_.emplace_back("--moe-pad-expert-input-to-capacity");
     }
   }
@@ -212,7 +211,7 @@ private:
              "--use-megatron-fsdp",
              "--ckpt-format fsdp_dtensor",
              fmt::format("--data-parallel-sharding-strategy {}",
-                         shards_->stage == 3 ? "optim_grads_params" : "optim_grads"),
+                         word_of_value(kMegatronShardedStages, std::to_string(shards_->stage))),
              "--overlap-grad-reduce",
              "--overlap-param-gather"};
     if (shards_->replicas > 1)
@@ -237,10 +236,10 @@ private:
   }
 
   void batch() {
-    batch_ = {fmt::format("--micro-batch-size {:.0f}", training_.micro_batch),
-              fmt::format("--global-batch-size {:.0f}", training_.global_batch),
-              fmt::format("--seq-length {:.0f}", sequence_tokens(s_)), "--train-iters \"$TRAIN_ITERS\"",
-              "--lr \"$LR\""};
+    batch_ = {megatron_argument("training.micro_batch", training_.micro_batch),
+              megatron_argument("training.global_batch", training_.global_batch),
+              megatron_argument("training.sequence_length", sequence_tokens(s_)),
+              "--train-iters \"$TRAIN_ITERS\"", "--lr \"$LR\""};
     if (training_.optimizer == Optimizer::adam) {
       batch_.emplace_back("--optimizer adam");
     } else {

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "simulator/report/launch/launch_files.hpp"
+#include "simulator/jobs/job_names.hpp"
+#include "simulator/jobs/launch/launch_files.hpp"
 
 namespace rehearse {
 
@@ -24,6 +25,12 @@ bool uneven(const std::vector<ModelPart>& parts);
 double sequence_tokens(const Scenario& scenario);
 // Returns the number of gradients in a bucket: frameworks count elements, the scenario counts bytes.
 double bucket_elements(const Scenario& scenario);
+
+// Writes a key's value as an argument of Megatron-LM: "--tensor-model-parallel-size 8". The table of names
+// must have the key.
+std::string megatron_argument(std::string_view key, double value);
+// Returns the last part of torchtitan's path for a key: "expert_parallel_degree".
+std::string_view torchtitan_entry(std::string_view key);
 
 // Returns whether ranks are placed in this order of axes, given the innermost first. Axes with one rank can
 // be anywhere.

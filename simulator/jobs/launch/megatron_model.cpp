@@ -1,5 +1,5 @@
 // Sources of the arguments: megatron_launch.cpp.
-#include "simulator/report/launch/megatron_model.hpp"
+#include "simulator/jobs/launch/megatron_model.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "simulator/report/launch/launch_parts.hpp"
+#include "simulator/jobs/launch/launch_parts.hpp"
 
 namespace rehearse {
 namespace {

@@ -1,6 +1,6 @@
 // Sizes of flavors: github.com/pytorch/torchtitan, tag v0.2.2, torchtitan/models/NAME/__init__.py and
 // model/args.py, which has the defaults.
-#include "simulator/report/launch/torchtitan_flavors.hpp"
+#include "simulator/jobs/torchtitan_flavors.hpp"
 
 #include <fmt/format.h>
 
@@ -118,6 +118,35 @@ std::optional<TorchtitanModel> torchtitan_model(const Model& model, std::string&
   found.registration =
       *family == llama3 ? register_llama3(*t, found.flavor) : register_qwen3(*t, found.flavor);
   return found;
+}
+
+// The presets of this program by [model] name and flavor: those of kFlavors, and Llama 2 of the first
+// releases.
+struct FlavorPreset {
+  std::string_view model, flavor, preset;
+  double layers;
+};
+constexpr FlavorPreset kPresets[] = {
+    {"llama3", "8B", "llama3-8b", 32},
+    {"llama3", "70B", "llama3-70b", 80},
+    {"llama3", "405B", "llama3-405b", 126},
+    {"llama2", "7B", "llama2-7b", 32},
+    {"llama2", "13B", "llama2-13b", 40},
+    {"llama2", "70B", "llama2-70b", 80},
+    {"qwen3", "8B", "qwen3-8b", 36},
+    {"qwen3", "14B", "qwen3-14b", 40},
+    {"qwen3", "32B", "qwen3-32b", 64},
+    {"qwen3", "30B-A3B", "qwen3-30b-a3b", 48},
+    {"qwen3", "235B-A22B", "qwen3-235b-a22b", 94},
+    {"deepseek_v3", "671B", "deepseek-v3", 61},
+    {"gpt_oss", "20b", "gpt-oss-20b", 24},
+    {"gpt_oss", "120b", "gpt-oss-120b", 36},
+};
+
+TorchtitanPreset torchtitan_preset(std::string_view name, std::string_view flavor) {
+  for (const FlavorPreset& one : kPresets)
+    if (one.model == name && one.flavor == flavor) return {one.preset, one.layers};
+  return {};
 }
 
 }  // namespace rehearse

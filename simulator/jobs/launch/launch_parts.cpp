@@ -1,4 +1,4 @@
-#include "simulator/report/launch/launch_parts.hpp"
+#include "simulator/jobs/launch/launch_parts.hpp"
 
 #include <fmt/format.h>
 
@@ -45,6 +45,15 @@ double sequence_tokens(const Scenario& scenario) {
 
 double bucket_elements(const Scenario& scenario) {
   return std::floor(scenario.strategy.bucket_bytes / element_bytes(scenario.training.gradient_precision));
+}
+
+std::string megatron_argument(std::string_view key, double value) {
+  return fmt::format("--{} {}", name_of_key(megatron_names(), key), value);
+}
+
+std::string_view torchtitan_entry(std::string_view key) {
+  const std::string_view path = name_of_key(torchtitan_names(), key);
+  return path.substr(path.rfind('.') + 1);
 }
 
 bool placed_as(const StrategyChoice& strategy, std::initializer_list<std::string_view> order) {

@@ -28,4 +28,11 @@ struct TorchtitanModel {
 // Returns nullopt, with a sentence in `reason`, if torchtitan has no such model.
 std::optional<TorchtitanModel> torchtitan_model(const Model& model, std::string& reason);
 
+struct TorchtitanPreset {
+  std::string_view name;  // "llama3-8b"; empty: there is none
+  double layers = 0;
+};
+// Returns the preset of this program for [model] name and flavor.
+TorchtitanPreset torchtitan_preset(std::string_view name, std::string_view flavor);
+
 }  // namespace rehearse

@@ -12,8 +12,8 @@
 
 #include "models/text/printable.hpp"
 #include "models/text/toml_text.hpp"
-#include "simulator/report/launch/launch_parts.hpp"
-#include "simulator/report/launch/torchtitan_flavors.hpp"
+#include "simulator/jobs/launch/launch_parts.hpp"
+#include "simulator/jobs/torchtitan_flavors.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/orders/order.hpp"
 
@@ -22,11 +22,6 @@ namespace {
 
 constexpr double kBucketBytes = 100 * 1048576.0;  // models/llama3/infra/parallelize.py, apply_ddp
 constexpr int kBlackwell = 100;                   // compute capability
-
-// Schedules of torch.distributed.pipelining (schedules.py, get_schedule_class); empty: it has no equivalent
-// one.
-constexpr std::array<std::string_view, kPipelineScheduleNames.size()> kSchedules = {
-    "GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "", "", "ZBVZeroBubble", "DualPipeV", ""};
 
 // How the ranks with the same weights shard them, in torchtitan's terms.
 struct DataDegrees {
@@ -131,11 +126,12 @@ private:
     const bool wide = stored_precision(training_.precision) == Precision::fp32;
     // A pipeline cuts the local batch into micro-batches; without one, gradients are accumulated.
     const double local = training_.micro_batch * (pipeline ? s_.microbatches : 1);
-    Lines lines = {fmt::format("local_batch_size = {:.0f}", local),
-                   fmt::format("global_batch_size = {:.0f}", training_.global_batch),
-                   fmt::format("seq_len = {:.0f}", sequence_tokens(s_)),
-                   text_entry("mixed_precision_param", wide ? "float32" : "bfloat16"),
-                   text_entry("mixed_precision_reduce", "float32")};
+    Lines lines = {
+        fmt::format("local_batch_size = {:.0f}", local),
+        fmt::format("global_batch_size = {:.0f}", training_.global_batch),
+        fmt::format("{} = {:.0f}", torchtitan_entry("training.sequence_length"), sequence_tokens(s_)),
+        text_entry("mixed_precision_param", wide ? "float32" : "bfloat16"),
+        text_entry("mixed_precision_reduce", "float32")};
     if (training_.gradient_precision != Precision::fp32)
       cannot(fmt::format("torchtitan reduces gradients in fp32 (gradient_precision = \"{}\").",
                          name_of(training_.gradient_precision)));
@@ -207,7 +203,8 @@ private:
   void context(Lines& lines) {
     if (strategy_.context == 1) return;
     const bool ring = strategy_.context_kind == ContextKind::ring;
-    lines.push_back(text_entry("context_parallel_rotate_method", ring ? "alltoall" : "allgather"));
+    lines.push_back(text_entry("context_parallel_rotate_method",
+                               word_of_value(kTorchtitanContextKinds, ring ? "ring" : "all-gather")));
     if (strategy_.context_kind == ContextKind::all_to_all)
       cannot(
           "torchtitan exchanges keys and values, not heads (context_kind = \"all-to-all\"); they are "
@@ -219,7 +216,8 @@ private:
 
   void pipeline(Lines& lines) {
     const OrderEntry& order = order_of(strategy_.schedule);
-    std::string_view name = kSchedules[static_cast<std::size_t>(strategy_.schedule)];
+    std::string_view name = word_of_value(
+        kTorchtitanSchedules, kPipelineScheduleNames[static_cast<std::size_t>(strategy_.schedule)]);
     const bool several = strategy_.virtual_stages > 1;
     if (strategy_.schedule == PipelineSchedule::breadth_first && !several) name = "GPipe";  // the same order
     if (strategy_.schedule == PipelineSchedule::interleaved && !several) name = "1F1B";
@@ -246,7 +244,7 @@ private:
     lines.emplace_back("]");
     if (strategy_.schedule == PipelineSchedule::dualpipe_v && strategy_.expert > 1) {
       const bool overlaps = strategy_.overlap_passes && training_.recompute == Recompute::none;
-      lines.push_back(entry("pipeline_parallel_expert_parallel_overlap", overlaps));
+      lines.push_back(entry(torchtitan_entry("strategy.overlap_passes"), overlaps));
     } else if (strategy_.overlap_passes) {
       cannot(
           "torchtitan overlaps forward and backward passes (overlap_passes) only with DualPipeV and expert "
@@ -260,8 +258,8 @@ private:
   }
 
   void experts(Lines& lines) {
-    lines.push_back(entry("expert_parallel_degree", strategy_.expert));
-    lines.push_back(entry("expert_tensor_parallel_degree", expert_tensor_degree(strategy_)));
+    lines.push_back(entry(torchtitan_entry("strategy.expert"), strategy_.expert));
+    lines.push_back(entry(torchtitan_entry("strategy.expert_tensor"), expert_tensor_degree(strategy_)));
     const bool by_ranks = strategy_.expert_dispatch != ExpertDispatch::experts;
     const bool deepep = by_ranks && model_.family == TorchtitanFamily::deepseek_v3 && strategy_.expert > 1 &&
                         expert_tensor_degree(strategy_) == 1;

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "simulator/jobs/launch/launch_parts.hpp"
 #include "simulator/report/json.hpp"
-#include "simulator/report/launch/launch_parts.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/orders/order.hpp"
@@ -54,6 +54,7 @@ public:
 
 private:
   void cannot(std::string sentence) { cannot_.push_back(std::move(sentence)); }
+  static std::string name(std::string_view key) { return std::string(name_of_key(deepspeed_names(), key)); }
   int stage() const { return shards_ ? shards_->stage : 0; }
   // Returns whether DeepSpeed itself creates the tensor ranks, by splitting the layers of a model that does
   // not.
@@ -65,8 +66,8 @@ private:
           "train_batch_size is left out: DeepSpeed would count tensor ranks in, because it learns of them "
           "only later.");
     else
-      json_["train_batch_size"] = static_cast<std::int64_t>(training_.global_batch);
-    json_["train_micro_batch_size_per_gpu"] = static_cast<std::int64_t>(training_.micro_batch);
+      json_[name("training.global_batch")] = static_cast<std::int64_t>(training_.global_batch);
+    json_[name("training.micro_batch")] = static_cast<std::int64_t>(training_.micro_batch);
     json_["gradient_accumulation_steps"] = s_.microbatches;
   }
 
@@ -93,7 +94,8 @@ private:
     const Precision stored = stored_precision(training_.precision);
     if (stored != Precision::fp32) json_[std::string(rehearse::name_of(stored))] = {{"enabled", true}};
     const bool halves = strategy_.compression.kind == Compression::fp16;
-    json_["communication_data_type"] = halves ? "fp16" : rehearse::name_of(training_.gradient_precision);
+    json_[name("training.gradient_precision")] =
+        halves ? "fp16" : rehearse::name_of(training_.gradient_precision);
     if (casts_operands(training_.precision))
       cannot(fmt::format(
           "DeepSpeed has no setting for {}: the model's layers have to compute in it (Transformer "
@@ -198,7 +200,7 @@ private:
     if (strategy_.tensor > 1 && strategy_.sequence_parallel)
       cannot("DeepSpeed's tensor parallelism has no sequence parallelism (sequence_parallel).");
     if (strategy_.context > 1) {
-      json_["sequence_parallel_size"] = strategy_.context;
+      json_[name("strategy.context")] = strategy_.context;
       json_["data_parallel_size"] = strategy_.data;
       cannot(
           "The model's attention has to be wrapped for sequences that are split "
