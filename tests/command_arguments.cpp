@@ -15,7 +15,7 @@ TEST_CASE("a wrong argument is named, and the nearest right one") {
            Case{"simulat x",
                 "unknown subcommand \"simulat\"; did you mean \"simulate\"?; allowed: simulate, compare, "
                 "list, show, validate, collective, sweep, kernel, profile, plan, launch, "
-                "completion\n"},
+                "convert, completion\n"},
            Case{"frobnicate", "unknown subcommand \"frobnicate\"; allowed: simulate, "},
            Case{"simulate a.toml b c", "simulate: unexpected arguments \"b\" \"c\"\n"},
            Case{"list models clusters", "list: unexpected argument \"clusters\"\n"},

@@ -77,7 +77,7 @@ TEST_CASE("bash completes subcommands, options, their values, presets and files"
   };
   for (const Case& one : {
            Case{{"sim"}, {"simulate"}, ""},
-           Case{{"co"}, {"compare", "collective", "completion"}, ""},
+           Case{{"co"}, {"compare", "collective", "completion", "convert"}, ""},
            Case{{"--v"}, {"--version"}, ""},
            Case{{"simulate", "--f"}, {"--format"}, ""},
            Case{{"simulate", "--format", ""}, {"text", "json", "csv"}, ""},
