@@ -134,7 +134,7 @@ TEST_CASE("a wrong question about a kernel is refused with what is allowed") {
            Case{"gemm 1 1 1 1 --batch 2 --device v100", "kernel gemm: --batch is given with a fourth size"},
            Case{"norm 2 3 --batch 4 --device v100",
                 "kernel norm: --batch is given; allowed: with gemm only\n"},
-           Case{"gemm 3 4 5 --device v10", "--device: there is no device \"v10\"; allowed: a100-40, "},
+           Case{"gemm 3 4 5 --device v10", "--device: there is no device \"v10\"; allowed: a10, a100-40, "},
            Case{"gemm 3 4 5 --device v100 --precision fp12", "--precision: is \"fp12\"; allowed: fp32, "},
            Case{"gemm 3 4 5 --device v100 --pass backward",
                 "kernel gemm: the pass of gemm is backward; allowed: forward\n"},

@@ -215,5 +215,5 @@ TEST_CASE("a bad table of kernels is refused with its place") {
   } catch (const InputError& error) {
     told = error.what();
   }
-  CHECK(told.find("t.csv:a: there is no device \"v10\"; allowed: a100-40, ") == 0);
+  CHECK(told.find("t.csv:a: there is no device \"v10\"; allowed: a10, a100-40, ") == 0);
 }

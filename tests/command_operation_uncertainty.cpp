@@ -66,9 +66,9 @@ TEST_CASE("a constant that is taken over from another device is not more certain
   // Matches "as the A100's", "the H100's share, raised ..."; but "the A100's is 1 to 3 us" is a bound.
   const std::regex taken_over("^(?:as )?the ([A-Z]+[0-9]+(?: [0-9]+GB)?)'s(?! is).*");
   const std::map<std::string, std::string> presets = {
-      {"A100", "a100-80"},   {"A100 80GB", "a100-80"}, {"V100", "v100"},
-      {"V100 16GB", "v100"}, {"P100", "p100"},         {"H100", "h100"},
-      {"B200", "b200"},      {"GB200", "gb200"},       {"GB300", "gb300"}};
+      {"A100", "a100-80"},   {"A100 80GB", "a100-80"}, {"A40", "a40"},   {"V100", "v100"},
+      {"V100 16GB", "v100"}, {"P100", "p100"},         {"H100", "h100"}, {"B200", "b200"},
+      {"GB200", "gb200"},    {"GB300", "gb300"}};
   int checked = 0;
   for (const std::string& name : device_names())
     for (const DeviceConstant& constant : device_constants()) {

@@ -210,6 +210,16 @@ bool has_sizes(const Config& c, const Family& f) {
          (c.find(f.keys.vocabulary) || f.patch_size.otherwise > 0);
 }
 
+// Returns the first few names, each shortened: a file may have any number of keys of any length.
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 6, kLongest = 60;
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(kShown, names.size()); ++i)
+    shown.push_back(names[i].size() <= kLongest ? names[i] : in_quotes(names[i]));
+  return fmt::format("{}{}", fmt::join(shown, ", "),
+                     names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "");
+}
+
 struct Match {
   const Family* family = nullptr;
   std::vector<std::string> foreign;  // keys that the family does not read
@@ -328,7 +338,7 @@ Choice choose_family(const HuggingFaceConfig& c, const std::string& forced) {
   }
   if (Choice choice = choose_known(c, type, false); choice.family) return choice;
   const std::string unknown =
-      type.empty() ? "The file has no model_type" : fmt::format("The type \"{}\" is not known", type);
+      type.empty() ? "The file has no model_type" : fmt::format("The type {} is not known", in_quotes(type));
   for (const std::string_view key : kNested) {
     const auto* inner = c.find(key);
     if (!inner || !inner->is_object()) continue;
@@ -353,7 +363,7 @@ Choice choose_family(const HuggingFaceConfig& c, const std::string& forced) {
   const std::string near =
       match.family ? std::string(match.family->type) : nearest_name(type, family_names());
   const std::string others =
-      match.foreign.empty() ? "" : fmt::format(", which reads no {}", fmt::join(match.foreign, ", "));
+      match.foreign.empty() ? "" : fmt::format(", which reads no {}", first_names(match.foreign));
   c.refuse(
       "model_type", found,
       fmt::format("a known type{}; model.family forces one; [model.transformer] describes any transformer",

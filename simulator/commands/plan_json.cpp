@@ -102,8 +102,7 @@ Json plan_json(const PlanAnswer& answer, const AnsweredPlan& plan) {
 void write_plan_json(const PlanAnswer& answer, std::ostream& out) {
   Json json;
   json["scenario"] = answer.scenario;
-  json["framework"] = nullptr;
-  if (!answer.framework.empty()) json["framework"] = answer.framework;
+  json["framework"] = answer.framework.empty() ? "none" : answer.framework;
   json["objective"] = answer.objective;
   json["tolerance"] = answer.tolerance;
   json["plans"] = Json::array();

@@ -191,8 +191,8 @@ ordered_json to_json(const Result& result) {
                     {"classes", result.trace.engine.classes},
                     {"events", result.trace.engine.events}};
   if (result.uncertainty) json["uncertainty"] = to_json(*result.uncertainty);
-  json["framework"] = nullptr;  // null if its costs are not counted
-  if (!result.scenario.framework.name.empty()) json["framework"] = result.scenario.framework.name;
+  const std::string& framework = result.scenario.framework.name;
+  json["framework"] = framework.empty() ? "none" : framework;
   json["rests_on"] = to_json(rests_on(result.scenario, result.plan));
   json["notes"] = result.plan.notes;
   return json;
