@@ -20,12 +20,12 @@ std::string words_of(const std::string& text) {
 
 Outcome run_small_gpt(const std::string& command, const std::string& more) {
   return run_program("rehearse-run", command + " " + shipped_scenario("small-gpt") + " " + more,
-                     "timeout 60");
+                     "timeout 300");
 }
 
 }  // namespace
 
-TEST_CASE("verify compares the losses of ranks with those of one") {
+TEST_CASE("verify compares the losses of ranks with those of one", "[release]") {
   const Outcome same = run_small_gpt("verify",
                                      "--set strategy.data=1 --set strategy.pipeline=2 --set "
                                      "strategy.sequence_parallel=false --set strategy.scatter_gather=true");
@@ -65,7 +65,7 @@ TEST_CASE("The answer says how many rounds asynchronous workers did for the step
                                   "run " + shipped_scenario("mlp-ring") +
                                       " --set strategy.gradients=parameter-server --set "
                                       "strategy.parameter_server.mode=async --set run.steps=2",
-                                  "timeout 60");
+                                  "timeout 300");
   CAPTURE(run.out, run.err);
   CHECK(run.status == 0);
   CHECK(words_of(run.out).find(
@@ -74,7 +74,7 @@ TEST_CASE("The answer says how many rounds asynchronous workers did for the step
 }
 
 TEST_CASE("What a machine or its ranks cannot hold is refused before any of them starts") {
-  const Outcome crowded = run_program("rehearse-run", "run " + shipped_scenario("gpt3-175b"), "timeout 60");
+  const Outcome crowded = run_program("rehearse-run", "run " + shipped_scenario("gpt3-175b"), "timeout 300");
   CAPTURE(crowded.err);
   CHECK(crowded.status == 2);
   CHECK(words_of(crowded.err).find("768 ranks would run on ") != std::string::npos);
