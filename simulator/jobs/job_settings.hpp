@@ -33,6 +33,8 @@ JobSettings yaml_settings(std::string_view text, const std::string& path);
 // One reader's work on the settings: it asks for values by name, and sets keys.
 class JobDraft {
 public:
+  // Refers to `settings`, so they must outlive the draft.
+  JobDraft(JobFile& job, JobSettings&& settings, std::span<const JobName> names, std::string prefix) = delete;
   JobDraft(JobFile& job, const JobSettings& settings, std::span<const JobName> names, std::string prefix)
       : job_(job), settings_(settings), names_(names), prefix_(std::move(prefix)) {}
 

@@ -311,7 +311,8 @@ void read_axolotl(JobFile& job, const JobSettings& settings) {
 }
 
 void read_model_config(JobFile& job, const std::string& path) {
-  JobDraft draft(job, {}, huggingface_names(), "");
+  const JobSettings none;
+  JobDraft draft(job, none, huggingface_names(), "");
   draft.set_text("model.huggingface", fs::absolute(path).string());
   draft.ask("training.micro_batch", "a model's config.json says nothing of the job",
             "--set training.micro_batch=1");
