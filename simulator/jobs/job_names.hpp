@@ -41,7 +41,7 @@ std::span<const JobName> huggingface_names();
 const JobName* find_job_name(std::span<const JobName> names, std::string_view name);
 // Returns the first name whose setting is the scenario's key. There must be one.
 std::string_view name_of_key(std::span<const JobName> names, std::string_view key);
-// Translates words; "" if there is none.
+// Return the scenario's value of a framework's word, and the reverse; "" if the table has no such row.
 std::string_view value_of_word(std::span<const JobWord> words, std::string_view word);
 std::string_view word_of_value(std::span<const JobWord> words, std::string_view value);
 
