@@ -153,11 +153,11 @@ TEST_CASE("points run through the product, the last key fastest") {
   Sweep sweep = small_sweep();
   REQUIRE(sweep.points() == 6);
   CHECK(sweep.keys() == Texts{"a.b", "a.c"});
-  CHECK(sweep.overrides_of(1) == Texts{"a.b=1", "a.c=\"x\""});
-  CHECK(sweep.overrides_of(2) == Texts{"a.b=1", "a.c=\"y, z\""});
-  CHECK(sweep.overrides_of(6) == Texts{"a.b=3", "a.c=\"y, z\""});
+  CHECK(sweep.overrides_of(1).varied == Texts{"a.b=1", "a.c=\"x\""});
+  CHECK(sweep.overrides_of(2).varied == Texts{"a.b=1", "a.c=\"y, z\""});
+  CHECK(sweep.overrides_of(6).varied == Texts{"a.b=3", "a.c=\"y, z\""});
   std::set<Texts> all;
-  for (std::int64_t p = 1; p <= 6; ++p) all.insert(sweep.overrides_of(p));
+  for (std::int64_t p = 1; p <= 6; ++p) all.insert(sweep.overrides_of(p).varied);
   CHECK(all.size() == 6);
   SECTION("the hash tells every part") {
     std::set<std::string> hashes = {sweep.hash()};
@@ -197,9 +197,10 @@ training.global_batch = "8..16+8"
   CHECK(sweep.keys() == Texts{"strategy.all_reduce", "strategy.stage_layers", "cluster.nodes",
                               "strategy.data", "training.global_batch"});
   CHECK(sweep.points() == 2 * 3 * 2 * 2);
-  CHECK(sweep.overrides_of(24) == Texts{"training.micro_batch=2", "strategy.overlap=false",
-                                        "strategy.all_reduce=\"tree\"", "strategy.stage_layers=[3]",
-                                        "cluster.nodes=4", "strategy.data=2", "training.global_batch=16"});
+  CHECK(sweep.overrides_of(24).set == sweep.overrides);
+  CHECK(sweep.overrides_of(24).varied == Texts{"strategy.all_reduce=\"tree\"", "strategy.stage_layers=[3]",
+                                               "cluster.nodes=4", "strategy.data=2",
+                                               "training.global_batch=16"});
   CHECK(is_sweep_file("scenario = 1"));
   CHECK(is_sweep_file("[vary]\n"));
   CHECK_FALSE(is_sweep_file("[model]\npreset = \"gpt2\""));
@@ -294,8 +295,7 @@ TEST_CASE("every point's line holds what simulate says") {
       rows[0] ==
       "point,cluster.nodes,training.micro_batch,step_time_s,samples_per_s,tokens_per_s,devices,mfu,compute_s,"
       "exposed_communication_s,data_stall_s,pipeline_bubble_s,other_s,memory_bytes,fits,network_bytes_per_"
-      "step,"
-      "status,error,sweep");
+      "step,ignored,status,error,sweep");
   for (const std::string& line : lines_of(read_file(lines))) {
     const json point = json::parse(line);
     CAPTURE(line);
@@ -313,7 +313,7 @@ TEST_CASE("every point's line holds what simulate says") {
     std::istringstream in(row);
     Texts fields;
     for (std::string field; std::getline(in, field, ',');) fields.push_back(field);
-    REQUIRE(fields.size() == 19);
+    REQUIRE(fields.size() == 20);
     CHECK(fields[1] == varied["cluster.nodes"].dump());
     CHECK(fields[2] == varied["training.micro_batch"].dump());
     CHECK(std::stod(fields[3]) == expected["step_time_s"].get<double>());
@@ -324,9 +324,10 @@ TEST_CASE("every point's line holds what simulate says") {
     CHECK(std::stod(fields[13]) == expected["memory_bytes"]["total"].get<double>());
     CHECK(fields[14] == "true");
     CHECK(std::stod(fields[15]) == expected["network"]["bytes_per_step"].get<double>());
-    CHECK(fields[16] == "ok");
-    CHECK(fields[17].empty());
-    CHECK(fields[18] == point["sweep"].get<std::string>());
+    CHECK(fields[16].empty());
+    CHECK(fields[17] == "ok");
+    CHECK(fields[18].empty());
+    CHECK(fields[19] == point["sweep"].get<std::string>());
   }
   SECTION("without a file the same goes to standard output") {
     const Outcome plain = run_rehearse("sweep " + vary + " --jobs 1");
@@ -371,8 +372,8 @@ TEST_CASE("points that fail are rows, and the others go on") {
   const Texts rows = sorted_lines(read_file(out));
   REQUIRE(rows.size() == 5);
   CHECK(rows[1].find(",ok,,") != std::string::npos);
-  CHECK(rows[2].find("2,fp32,33,,,,,,,,,,,,,,refused,") == 0);
-  CHECK(rows[3].find("3,bf16,32,,,,,,,,,,,,,,refused,") == 0);
+  CHECK(rows[2].find("2,fp32,33,,,,,,,,,,,,,,,refused,") == 0);
+  CHECK(rows[3].find("3,bf16,32,,,,,,,,,,,,,,,refused,") == 0);
   CHECK(rows[3].find("which p100 does not support") != std::string::npos);
   const Outcome again =
       run_rehearse("sweep " + kResnetRing +

@@ -106,7 +106,7 @@ TEST_CASE("a script of Megatron-LM says model, training and strategy") {
   CHECK(scenario.strategy.data == 2);
   CHECK(scenario.training.target_samples == 500000.0 * 1536);
   std::string notes;
-  for (const std::string& note : scenario.model.notes) notes += note + "\n";
+  for (const std::string& note : scenario.notes) notes += note + "\n";
   CHECK(has_text(notes, "was read as a launch script of Megatron-LM"));
   CHECK(has_text(notes, "--use-sharp"));
   CHECK(has_text(notes, "Not known, and left out: --no-such-argument"));

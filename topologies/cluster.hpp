@@ -136,6 +136,9 @@ struct LinkPlace {
   enum class Kind { inside_node, network_card, fabric } kind = Kind::fabric;
   bool at_server = false;
 };
+inline bool crosses_network(const LinkPlace& place) {
+  return place.kind != LinkPlace::Kind::inside_node;
+}
 
 class Cluster {
 public:

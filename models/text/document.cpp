@@ -15,10 +15,15 @@
 namespace rehearse {
 
 struct DocumentState {
+  struct Removed {
+    std::string table, key;
+    Place place;
+  };
   std::string file;
   TomlValue root;
   // Known keys by table; several readers of one table share them.
   std::map<const void*, std::shared_ptr<std::vector<std::string>>> known;
+  std::vector<Removed> removed;  // by set(); finish() checks that they are known
 };
 
 namespace {
@@ -148,6 +153,26 @@ std::vector<PathStep> parse_path(std::string_view text, const Place& place) {
     if (i == text.size()) return steps;
     if (text[i++] != '.') return refuse();
   }
+}
+
+// Removes the key at the end of the path, if there is one.
+void remove(DocumentState& state, const std::vector<PathStep>& steps, const Place& place) {
+  if (!steps.back().indices.empty())
+    throw InputError(place, "there is no value; allowed: a value for an element of an array");
+  TomlValue* table = &state.root;
+  std::string path;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    path = joined(path, steps[i].key);
+    if (table) table = find(*table, steps[i].key);
+    for (const std::size_t index : steps[i].indices) {
+      auto* array = table ? table->get<TomlValue::Array>() : nullptr;
+      table = array && index < array->size() ? &(*array)[index] : nullptr;
+      path += fmt::format("[{}]", index);
+    }
+    if (table && !table->get<TomlValue::Table>()) table = nullptr;
+  }
+  if (table) erase_key(*table, steps.back().key);
+  state.removed.push_back({path, steps.back().key, place});
 }
 
 std::string text_of(const TomlValue& value) {
@@ -386,28 +411,44 @@ void Section::refuse(std::string_view key, const std::string& found, const std::
   throw InputError(place(key), fmt::format("{} is {}; allowed: {}", joined(path_, key), found, allowed));
 }
 
+void Section::refuse_inapplicable(std::string_view key, const std::string& found, const std::string& allowed,
+                                  InapplicableKeyError::Ignored ignored) const {
+  const std::string path = joined(path_, key);
+  throw InapplicableKeyError(place(key), path, fmt::format("{} is {}; allowed: {}", path, found, allowed),
+                             ignored);
+}
+
+void Section::refuse_unknown(std::string_view key, const Place& place, bool is_section) const {
+  const std::string nearest = nearest_name(key, *known_);
+  const auto name = [&](std::string_view one) {
+    const std::string quoted = in_quotes(one);  // shortened and escaped
+    return is_section ? fmt::format("[{}]", quoted.substr(1, quoted.size() - 2)) : quoted;
+  };
+  std::string message = fmt::format("unknown {} {}", is_section ? "section" : "key", name(key));
+  if (!path_.empty()) message += fmt::format(" in [{}]", path_);
+  if (!nearest.empty()) {
+    message += fmt::format("; did you mean {}?", name(nearest));
+  } else {
+    auto sorted = *known_;
+    std::sort(sorted.begin(), sorted.end());
+    std::string names;
+    for (const auto& known : sorted) names += (names.empty() ? "" : ", ") + known;
+    message += fmt::format("; allowed: {}", names.empty() ? "no keys" : names);
+  }
+  throw UnknownKeyError(place, message);
+}
+
 void Section::finish() {
+  const auto is_known = [&](const std::string& key) {
+    return std::find(known_->begin(), known_->end(), key) != known_->end();
+  };
+  if (state_)
+    for (const DocumentState::Removed& removed : state_->removed)
+      if (removed.table == path_ && !is_known(removed.key)) refuse_unknown(removed.key, removed.place, false);
   if (!table_) return;
   for (const auto& entry : *as_value(table_)->get<TomlValue::Table>()) {
-    if (std::find(known_->begin(), known_->end(), entry.key) != known_->end()) continue;
-    std::string nearest = nearest_name(entry.key, *known_);
-    bool is_section = path_.empty() && entry.value.get<TomlValue::Table>();
-    auto name = [&](std::string_view key) {
-      const std::string quoted = in_quotes(key);  // shortened and escaped
-      return is_section ? fmt::format("[{}]", quoted.substr(1, quoted.size() - 2)) : quoted;
-    };
-    std::string message = fmt::format("unknown {} {}", is_section ? "section" : "key", name(entry.key));
-    if (!path_.empty()) message += fmt::format(" in [{}]", path_);
-    if (!nearest.empty()) {
-      message += fmt::format("; did you mean {}?", name(nearest));
-    } else {
-      auto sorted = *known_;
-      std::sort(sorted.begin(), sorted.end());
-      std::string names;
-      for (const auto& known : sorted) names += (names.empty() ? "" : ", ") + known;
-      message += fmt::format("; allowed: {}", names.empty() ? "no keys" : names);
-    }
-    throw UnknownKeyError(entry.place, message);
+    if (!is_known(entry.key))
+      refuse_unknown(entry.key, entry.place, path_.empty() && entry.value.get<TomlValue::Table>());
   }
 }
 
@@ -424,10 +465,13 @@ Document Document::parse_file(const std::string& path) {
   return parse_text(read_text_file(path, "TOML file"), path);
 }
 
+Place place_of(std::string_view option, std::string_view assignment) {
+  const char* cut = assignment.size() > 80 ? "..." : "";
+  return {fmt::format("{} {}{}", option, printable(assignment.substr(0, 80)), cut), 0, 0};
+}
+
 void Document::set(std::string_view assignment, const Place* given) {
-  Place place{"--set " + printable(assignment.substr(0, 80)), 0, 0};
-  if (assignment.size() > 80) place.file += "...";
-  if (given) place = *given;
+  const Place place = given ? *given : place_of("--set", assignment);
   std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) {
     throw InputError(place, "there is no \"=\"; allowed: --set section.key=value");
@@ -435,7 +479,12 @@ void Document::set(std::string_view assignment, const Place* given) {
   std::string_view path_text = assignment.substr(0, equals);
   while (!path_text.empty() && path_text.back() == ' ') path_text.remove_suffix(1);
   auto steps = parse_path(path_text, place);
-  TomlValue value = parse_toml_value(assignment.substr(equals + 1), place);
+  const std::string_view value_text = assignment.substr(equals + 1);
+  if (value_text.find_first_not_of(" \t") == std::string_view::npos) {
+    remove(*state_, steps, place);
+    return;
+  }
+  TomlValue value = parse_toml_value(value_text, place);
 
   TomlValue* at = &state_->root;
   std::string path;
@@ -481,6 +530,15 @@ std::vector<std::pair<std::string, std::string>> Document::values() const {
 
 const TomlValue& Document::tree() const {
   return state_->root;
+}
+
+Document Document::copy() const {
+  Document copied;
+  copied.state_ = std::make_shared<DocumentState>();
+  copied.state_->file = state_->file;
+  copied.state_->root = state_->root;
+  copied.state_->removed = state_->removed;
+  return copied;
 }
 
 Section Document::root() {

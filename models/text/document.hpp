@@ -72,6 +72,10 @@ public:
 
   // Rejects the value of `key`: "file:line:col: section.key is FOUND; allowed: ALLOWED".
   [[noreturn]] void refuse(std::string_view key, const std::string& found, const std::string& allowed) const;
+  // Rejects `key` because it has no meaning beside other keys: as refuse(), with an InapplicableKeyError.
+  [[noreturn]] void refuse_inapplicable(
+      std::string_view key, const std::string& found, const std::string& allowed,
+      InapplicableKeyError::Ignored ignored = InapplicableKeyError::Ignored::always) const;
   // Rejects every key that was not read, with "did you mean" for the nearest known one. The readers of
   // sub-sections must finish those themselves.
   void finish();
@@ -82,6 +86,7 @@ private:
   // Reports the unknown key that is nearest to the missing `key`, if one is near enough.
   void refuse_misspelt(std::string_view key) const;
   [[noreturn]] void refuse_missing(std::string_view key, const std::string& allowed) const;
+  [[noreturn]] void refuse_unknown(std::string_view key, const Place& place, bool is_section) const;
   std::shared_ptr<DocumentState> state_;
   const void* table_ = nullptr;
   std::string path_;
@@ -95,7 +100,8 @@ public:
   static Document parse_text(std::string_view text, const std::string& file_name);
   // Sets "a.b.c=value", with the value in TOML; a bare word counts as a string. Creates missing tables on the
   // path. "cluster.slow[0].factor" addresses an element of an array of tables. Errors give the position
-  // "--set ASSIGNMENT", or `given` if it is not null.
+  // "--set ASSIGNMENT", or `given` if it is not null. Without a value ("a.b.c=") the key is removed, as if
+  // the file did not have it.
   void set(std::string_view assignment, const Place* given = nullptr);
   // Adds the values of `defaults` whose keys are absent here, table by table, with their positions. Returns
   // the keys of `defaults` that have a different value here, as paths: "strategy.bucket_mb".
@@ -104,11 +110,15 @@ public:
   // have no quotes.
   std::vector<std::pair<std::string, std::string>> values() const;
   const TomlValue& tree() const;  // the complete document in its current state
+  Document copy() const;          // copies of a Document share its state
   Section root();
 
 private:
   std::shared_ptr<DocumentState> state_;
 };
+
+// Returns the position of an assignment on the command line: "--set training.micro_batch=2".
+Place place_of(std::string_view option, std::string_view assignment);
 
 // Reads the bytes of a file. Rejects a missing file, a directory (naming the allowed `kind`) and more than 16
 // MiB.

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace rehearse {
 
@@ -28,6 +29,24 @@ private:
 class UnknownKeyError : public InputError {
 public:
   using InputError::InputError;
+};
+
+// A key that has no meaning beside other keys: as if it were absent, everything else is valid. Readers that
+// try several settings of one file leave it out.
+class InapplicableKeyError : public InputError {
+public:
+  // always: the key refines something that is not used; if_changed: the key suits the file, but not what
+  // overrides made of it (stage_layers for another number of stages).
+  enum class Ignored { always, if_changed };
+
+  InapplicableKeyError(const Place& place, std::string key_path, const std::string& message, Ignored ignored)
+      : InputError(place, message), key_path_(std::move(key_path)), ignored_(ignored) {}
+  const std::string& key_path() const { return key_path_; }  // "strategy.sequence_parallel"
+  Ignored ignored() const { return ignored_; }
+
+private:
+  std::string key_path_;
+  Ignored ignored_;
 };
 
 // The run itself failed (not the input): the program exits with status 1.

@@ -63,6 +63,14 @@ void erase_key(TomlValue& table, std::string_view key) {
   if (entry != entries.end()) entries.erase(entry);
 }
 
+void erase_path(TomlValue& root, std::string_view path) {
+  TomlValue* table = &root;
+  for (std::size_t dot; table && (dot = path.find('.')) != std::string_view::npos;
+       path.remove_prefix(dot + 1))
+    table = find_table(*table, path.substr(0, dot));
+  if (table) erase_key(*table, path);
+}
+
 TomlValue* find_table(TomlValue& table, std::string_view key) {
   TomlValue* value = find(table, key);
   return value && value->get<TomlValue::Table>() ? value : nullptr;

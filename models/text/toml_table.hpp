@@ -16,6 +16,9 @@ TomlValue toml_value(std::variant<std::int64_t, double, bool, std::string> data,
 
 void put(TomlValue& table, std::string_view key, TomlValue value);  // replaces an existing value
 void erase_key(TomlValue& table, std::string_view key);
+// Erases a key, if it is there: of "strategy.parameter_server.servers", the key "servers" of the table
+// "strategy.parameter_server".
+void erase_path(TomlValue& root, std::string_view path);
 TomlValue* find_table(TomlValue& table, std::string_view key);  // nullptr if it is absent or not a table
 const TomlValue* find_table(const TomlValue& table, std::string_view key);
 

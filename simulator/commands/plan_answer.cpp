@@ -341,6 +341,7 @@ std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const Searc
     const Scenario scenario = read();
     own->words = degrees_text(scenario.strategy);
     own->settings = scenario.settings;
+    own->ignored = scenario.ignored;
   };
   run(tasks);
   return own;
@@ -464,6 +465,7 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     AnsweredPlan& plan = answer.plans[i];
     plan.slower = slower_than_best(plan);
+    plan.ignored = scenario_of(worlds[plan.world].world.question, plan.plan).ignored;
     if (i > 0) plan.why = loss(plan, answer.plans.front());
     if (std::none_of(answer.plans.begin(), answer.plans.end(),
                      [&](const AnsweredPlan& other) { return dominated(plan, other); }))

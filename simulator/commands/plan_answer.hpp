@@ -32,6 +32,7 @@ struct AnsweredPlan {
   std::string why;     // where it loses time compared with the best plan
   StepCost cost;
   std::optional<TrainingCost> training;  // if the scenario states how long it is
+  std::vector<std::string> ignored;      // keys of the scenario that do not apply to this plan
   std::string file;                      // the plan's scenario file
 };
 

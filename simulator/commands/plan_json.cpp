@@ -56,6 +56,7 @@ Json plan_json(const PlanAnswer& answer, const AnsweredPlan& plan) {
   json["world"] = answer.worlds.size() > plan.world ? Json(answer.worlds[plan.world]) : Json(nullptr);
   json["words"] = plan.words;
   json["settings"] = settings_json(plan.settings);
+  if (!plan.ignored.empty()) json["ignored"] = plan.ignored;
   json["devices"] = plan.devices;
   json["step_time_s"] = f.step_time_s;
   json["time_per_sample_s"] = f.step_time_s / plan.samples;

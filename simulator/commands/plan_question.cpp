@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
+#include <utility>
 
 #include "models/text/document.hpp"
 #include "models/text/toml_table.hpp"
@@ -16,16 +17,6 @@
 
 namespace rehearse {
 namespace {
-
-// Erases a key: of "strategy.parameter_server.servers", the key "servers" of the table
-// "strategy.parameter_server".
-void erase_path(TomlValue& root, std::string_view path) {
-  TomlValue* table = &root;
-  for (std::size_t dot; table && (dot = path.find('.')) != std::string_view::npos;
-       path.remove_prefix(dot + 1))
-    table = find_table(*table, path.substr(0, dot));
-  if (table) erase_key(*table, path);
-}
 
 TomlValue& table_at(TomlValue& root, std::string_view key) {
   if (!find_table(root, key)) put(root, key, toml_table());
@@ -40,7 +31,21 @@ void take_over_preset(TomlValue& root) {
   if (!name) return;
   const std::string path = preset_path("simulator/strategies", *name);
   if (path.empty()) return;  // the reader of the scenario reports this
-  fill_in(root, Document::parse_file(path).tree());
+  TomlValue values = Document::parse_file(path).tree();
+  erase_key(values, "limits");
+  fill_in(root, values);
+}
+
+// Copies the value at `path` from one document to the other.
+void put_back(TomlValue& to, const TomlValue& from, std::string_view path) {
+  TomlValue* table = &to;
+  const TomlValue* given = &from;
+  for (std::size_t dot; (dot = path.find('.')) != std::string_view::npos; path.remove_prefix(dot + 1)) {
+    table = &table_at(*table, path.substr(0, dot));
+    given = given ? find_table(*given, path.substr(0, dot)) : nullptr;
+  }
+  const TomlEntry* entry = given ? find_entry(*given, path) : nullptr;
+  if (entry) put(*table, path, entry->value);
 }
 
 std::int64_t integer_at(const TomlValue& root, std::string_view table, std::string_view key,
@@ -77,8 +82,7 @@ std::vector<std::string> assignments_of(const PlanQuestion& question, const Plan
 
 }  // namespace
 
-PlanQuestion plan_question(const std::string& text, const std::string& path,
-                           const std::vector<std::string>& overrides) {
+PlanQuestion plan_question(const std::string& text, const std::string& path, const Overrides& overrides) {
   OpenedScenario opened = open_scenario(text, path);
   complete_scenario(opened, path, overrides);
   Document document = std::move(opened.document);
@@ -104,8 +108,9 @@ PlanQuestion plan_question(const std::string& text, const std::string& path,
   }
   shrink(root, 1, cluster ? cluster->node().devices : 1);
   question.scenario = read_scenario_document(std::move(document), path);
-  if (opened.job)
-    for (std::string& note : job_notes(*opened.job)) question.scenario.model.notes.push_back(std::move(note));
+  // Whether a key applies is decided for each plan.
+  const std::vector<std::string> ignored = std::exchange(question.scenario.ignored, {});
+  question.scenario.notes = opened.job ? job_notes(*opened.job) : std::vector<std::string>();
   if (!cluster) cluster = cluster_of(whole_question, path);
   // The text from the reader refers to no other file. Restore what was changed in order to read it.
   TomlValue whole = parse_toml(question.scenario.text, path);
@@ -114,6 +119,7 @@ PlanQuestion plan_question(const std::string& text, const std::string& path,
   erase_key(section, "nodes");
   for (const char* key : {"nodes", "slow"})
     if (const TomlEntry* entry = find_entry(given, key)) put(section, key, entry->value);
+  for (const std::string& key : ignored) put_back(whole, whole_question, key);
   const std::int64_t samples = integer_at(whole_question, "training", "global_batch", 1);
   put(table_at(whole, "training"), "global_batch", toml_value(samples));
   question.text = toml_text(whole);

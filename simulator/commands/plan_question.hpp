@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/planner/plan_choice.hpp"
+#include "simulator/scenario/reading/overrides.hpp"
 #include "topologies/faster.hpp"
 
 namespace rehearse {
@@ -17,10 +18,9 @@ struct PlanQuestion {
   Faster factors;     // speed of the cluster relative to that of the text
 };
 
-// Parses the question from `text`, the scenario file at `path`; `overrides`: "key=value". Throws InputError
-// in the same cases as the reader of a scenario.
-PlanQuestion plan_question(const std::string& text, const std::string& path,
-                           const std::vector<std::string>& overrides);
+// Parses the question from `text`, the scenario file at `path`. Throws InputError in the same cases as the
+// reader of a scenario.
+PlanQuestion plan_question(const std::string& text, const std::string& path, const Overrides& overrides);
 
 // Returns the scenario with a plan's settings. Throws InputError if the plan is invalid for it.
 Scenario scenario_of(const PlanQuestion& question, const PlanChoice& plan);

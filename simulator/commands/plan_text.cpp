@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <ostream>
 
 #include "models/text/text.hpp"
@@ -124,6 +125,22 @@ void write_near(const PlanAnswer& answer, std::ostream& out) {
   }
 }
 
+// Tells for each key of the scenario that some plans have no use for, which plans these are.
+void write_ignored(const PlanAnswer& answer, std::ostream& out) {
+  std::map<std::string, std::vector<std::size_t>> plans;
+  for (std::size_t i = 0; i < answer.plans.size(); ++i)
+    for (const std::string& key : answer.plans[i].ignored) plans[key].push_back(i + 1);
+  for (const auto& [key, numbers] : plans) {
+    const bool all = numbers.size() == answer.plans.size();
+    out << wrapped(fmt::format(
+               "The scenario's {} does not apply to {}, which ignore{} it.", key,
+               all ? "these plans"
+                   : fmt::format("plan{} {}", numbers.size() > 1 ? "s" : "", fmt::join(numbers, ", ")),
+               all || numbers.size() > 1 ? "" : "s"))
+        << '\n';
+  }
+}
+
 void write_changed(const PlanAnswer& answer, std::ostream& out) {
   if (answer.changed.empty()) return;
   out << "\n  What if:\n";
@@ -169,6 +186,7 @@ void write_plan_text(const PlanAnswer& answer, std::ostream& out) {
     out << wrapped(fmt::format("All plans count the costs of the framework {} (training.framework).",
                                answer.framework))
         << '\n';
+  write_ignored(answer, out);
   if (std::any_of(answer.plans.begin(), answer.plans.end(),
                   [](const AnsweredPlan& plan) { return plan.basis == PlanBasis::extended; }))
     out << wrapped(

@@ -64,9 +64,7 @@ std::string cluster_setting(const std::string& name) {
 PlanWorld world_of(const PlanArguments& arguments, const std::string& text, const std::string& path,
                    const std::vector<std::string>& settings) {
   PlanWorld world;
-  std::vector<std::string> overrides = arguments.overrides;
-  overrides.insert(overrides.end(), settings.begin(), settings.end());
-  world.question = plan_question(text, path, overrides);
+  world.question = plan_question(text, path, {arguments.overrides, settings});
   const Cluster& cluster = *world.question.scenario.cluster;
   world.name = fmt::format("{} x {}", cluster.nodes(), cluster.name);
   for (const std::string& setting : settings) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <istream>
+#include <map>
 #include <ostream>
 
 #include "models/text/document.hpp"
@@ -68,9 +69,9 @@ void refuse_unknown_keys(const Sweep& sweep) {
     const std::string& place = error.place().file;
     for (const SweepAxis& axis : sweep.axes)
       for (std::size_t k = 0; k < axis.keys.size(); ++k)
-        if (place.rfind("--set " + axis.keys[k] + "=", 0) == 0)
+        if (place.starts_with("--vary " + axis.keys[k] + "="))
           throw InputError(axis.places[k], std::string(error.what()).substr(place.size() + 2));
-    if (place == sweep.scenario_path || place.rfind("--set ", 0) == 0) throw;
+    if (place == sweep.scenario_path || place.starts_with("--set ")) throw;
   } catch (const std::exception&) {
     // Possibly an error of this point alone, which its line will report.
   }
@@ -113,10 +114,12 @@ std::string in_words(const Sweep& sweep, std::int64_t point) {
 // What is known so far; it does not depend on the order in which points end.
 struct Tally {
   std::int64_t done = 0, failures = 0, too_large = 0;
+  std::map<std::string, std::int64_t> ignored;  // points by key
   std::optional<SweepRow> best, first_failure;
 
   void add(const SweepRow& row) {
     ++done;
+    for (const std::string& key : row.ignored) ++ignored[key];
     if (row.status != PointStatus::ok) {
       ++failures;
       if (!first_failure || row.point < first_failure->point) first_failure = row;
@@ -178,6 +181,8 @@ void print_summary(const Sweep& sweep, const Tally& tally, std::int64_t computed
   if (tally.best)
     err << fmt::format("  best: {}: {:.4g} samples/s, step {}\n", in_words(sweep, tally.best->point),
                        tally.best->samples_per_s, human_time_s(tally.best->step_time_s));
+  for (const auto& [key, points] : tally.ignored)
+    err << fmt::format("  {} does not apply at {} of these points, where it was ignored\n", key, points);
   if (tally.first_failure)
     err << fmt::format("  first failure: {}: {}\n", in_words(sweep, tally.first_failure->point),
                        tally.first_failure->error);

@@ -183,11 +183,11 @@ std::vector<SweepValue> Sweep::values(std::int64_t point) const {
   return all;
 }
 
-std::vector<std::string> Sweep::overrides_of(std::int64_t point) const {
-  std::vector<std::string> all = overrides;
+Overrides Sweep::overrides_of(std::int64_t point) const {
+  Overrides all(overrides);
   const std::vector<std::string> names = keys();
   const std::vector<SweepValue> chosen = values(point);
-  for (std::size_t i = 0; i < names.size(); ++i) all.push_back(names[i] + "=" + chosen[i].toml);
+  for (std::size_t i = 0; i < names.size(); ++i) all.varied.push_back(names[i] + "=" + chosen[i].toml);
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/text/toml_value.hpp"
+#include "simulator/scenario/reading/overrides.hpp"
 
 namespace rehearse {
 
@@ -33,7 +34,7 @@ struct Sweep {
   std::int64_t points() const;                               // number of points, which are numbered from 1
   std::vector<std::string> keys() const;                     // all varied keys, axis by axis
   std::vector<SweepValue> values(std::int64_t point) const;  // in the order of keys()
-  std::vector<std::string> overrides_of(std::int64_t point) const;
+  Overrides overrides_of(std::int64_t point) const;
   // Returns 16 hexadecimal digits that identify the scenario's text, the overrides, all varied values, and
   // `strict`.
   std::string hash() const;

@@ -1,9 +1,11 @@
 #include "simulator/commands/sweep_row.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
 #include "models/text/number_in.hpp"
@@ -98,7 +100,7 @@ std::string SweepRows::header() const {
   std::string names = "point";
   for (const std::string& key : keys_) names += "," + csv_field(key);
   for (const std::string_view figure : kFigures) names += fmt::format(",{}", figure);
-  return names + ",status,error,sweep\n";
+  return names + ",ignored,status,error,sweep\n";
 }
 
 std::int64_t SweepRows::most_lines() const {
@@ -121,18 +123,19 @@ std::string SweepRows::line(std::int64_t point, const Result& result) const {
   const Metrics& m = result.metrics;
   if (format_ == SweepFormat::csv) {
     const Breakdown& b = m.breakdown;
-    return csv(
-        point,
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", m.step_time_s, m.samples_per_s,
-                    m.tokens_per_s > 0 ? fmt::format("{}", m.tokens_per_s) : "", m.devices, m.mfu,
-                    b.compute_s, b.exposed_communication_s, b.data_stall_s, b.pipeline_bubble_s, b.other_s,
-                    m.memory.total, m.memory.fits ? "true" : "false", m.network_bytes_per_step),
-        PointStatus::ok, "");
+    return csv(point,
+               fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", m.step_time_s, m.samples_per_s,
+                           m.tokens_per_s > 0 ? fmt::format("{}", m.tokens_per_s) : "", m.devices, m.mfu,
+                           b.compute_s, b.exposed_communication_s, b.data_stall_s, b.pipeline_bubble_s,
+                           b.other_s, m.memory.total, m.memory.fits ? "true" : "false",
+                           m.network_bytes_per_step, fmt::join(result.scenario.ignored, " ")),
+               PointStatus::ok, "");
   }
   ordered_json json = {{"sweep", hash_}, {"point", point}, {"varied", ordered_json::object()}};
   const std::vector<SweepValue> values = sweep_.values(point);
   for (std::size_t i = 0; i < keys_.size(); ++i)
     json["varied"][keys_[i]] = to_json(parse_toml_value(values[i].toml, {}));
+  if (!result.scenario.ignored.empty()) json["ignored"] = result.scenario.ignored;
   json["status"] = "ok";
   json["error"] = nullptr;
   json["result"] = rehearse::to_json(result);
@@ -141,7 +144,7 @@ std::string SweepRows::line(std::int64_t point, const Result& result) const {
 
 std::string SweepRows::line(std::int64_t point, PointStatus status, const std::string& error) const {
   const std::string said = on_one_line(error);
-  if (format_ == SweepFormat::csv) return csv(point, std::string(kFigures.size() - 1, ','), status, said);
+  if (format_ == SweepFormat::csv) return csv(point, std::string(kFigures.size(), ','), status, said);
   ordered_json json = {{"sweep", hash_}, {"point", point}, {"varied", ordered_json::object()}};
   const std::vector<SweepValue> values = sweep_.values(point);
   for (std::size_t i = 0; i < keys_.size(); ++i)
@@ -161,7 +164,7 @@ SweepRow SweepRows::parse(std::string_view line) const {
 
 SweepRow SweepRows::parse_csv(std::string_view line) const {
   const std::vector<std::string> fields = csv_fields(line);
-  const std::size_t figures = 1 + keys_.size(), status = figures + kFigures.size();
+  const std::size_t figures = 1 + keys_.size(), ignored = figures + kFigures.size(), status = ignored + 1;
   if (fields.size() != status + 3)
     throw std::invalid_argument(fmt::format("it has {} fields; allowed: {}", fields.size(), status + 3));
   if (fields[status + 2] != hash_) refuse_other_sweep();
@@ -171,6 +174,8 @@ SweepRow SweepRows::parse_csv(std::string_view line) const {
   row.point = *point;
   row.status = status_named(fields[status]);
   row.error = fields[status + 1];
+  std::istringstream keys(fields[ignored]);
+  for (std::string key; keys >> key;) row.ignored.push_back(key);
   if (row.status != PointStatus::ok) return row;
   const auto step = number_in<double>(fields[figures + kStepTime]),
              samples = number_in<double>(fields[figures + kSamples]);
@@ -194,6 +199,7 @@ SweepRow SweepRows::parse_json(std::string_view line) const {
       row.error = json.at("error").get<std::string>();
       return row;
     }
+    if (json.contains("ignored")) row.ignored = json["ignored"].get<std::vector<std::string>>();
     row.step_time_s = json.at("result").at("step_time_s").get<double>();
     row.samples_per_s = json.at("result").at("samples_per_s").get<double>();
     row.fits = json.at("result").at("memory_bytes").at("fits").get<bool>();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/sweep_points.hpp"
@@ -23,6 +24,7 @@ struct SweepRow {
   bool fits = true;  // into the devices' memory
   double step_time_s = 0, samples_per_s = 0;
   std::string error;
+  std::vector<std::string> ignored;  // keys that do not apply at the point
 };
 
 // Writes and parses the lines of a sweep. Each line has one line feed, at its end. The same point always

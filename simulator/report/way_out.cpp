@@ -143,11 +143,12 @@ WayOut fewer_layers_recomputed(const Result& result, double now_s) {
 
 }  // namespace
 
-std::string told(const WayOut& way) {
+std::string told(const WayOut& way, const std::string& gain) {
   std::string text = way.why.empty() ? "" : "; " + way.why;
   if (way.sets.empty()) return text;
   text += " (try";
   for (const std::string& set : way.sets) text += " --set " + set;
+  if (!gain.empty()) text += ": " + gain;
   if (!way.or_else.empty()) text += ", or " + way.or_else;
   return text + ")";
 }
@@ -188,7 +189,8 @@ WayOut less_communication(const Result& result, Purpose purpose) {
   }
   if (purpose == Purpose::pipeline) return less_pipeline_transfer(result);
   for (const AxisEntry* axis : axes())
-    if (axis->purpose == purpose) return axis->less_communication(result.scenario);
+    if (axis->purpose == purpose)
+      return axis->less_communication(result.scenario, result.metrics.busiest_place);
   return {};
 }
 

@@ -13,9 +13,9 @@ namespace rehearse {
 // "twice the global batch would leave 7 of 199", "training.global_batch=3072"
 using WayOut = Advice;
 
-// Returns "; WHY (try --set KEY=VALUE)", or an empty text if there is no advice. Without a reason, returns
-// only the assignments.
-std::string told(const WayOut& way);
+// Returns "; WHY (try --set KEY=VALUE: GAIN)", or an empty text if there is no advice. Without a reason,
+// returns only the assignments.
+std::string told(const WayOut& way, const std::string& gain = "");
 
 WayOut less_bubble(const Result& result);
 // Advice for time spent waiting for communication of this purpose.

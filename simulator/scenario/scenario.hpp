@@ -110,6 +110,9 @@ inline constexpr std::array<std::string_view, 3> kExpertDispatchNames = {"expert
 
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
+  // What the named strategy and the framework do not offer: keys, or keys with a value ("strategy.zero_stage=2").
+  // Scenarios may set them; advice does not.
+  std::vector<std::string> lacks;
   int data = 1, context = 1, tensor = 1, pipeline = 1;
   ContextKind context_kind = ContextKind::ring;
   bool zigzag = true;              // each rank's share of a sequence is a piece from either end of it
@@ -173,6 +176,8 @@ struct Scenario {
   // A scenario file that gives this scenario wherever it is read: overrides and the strategy's preset are
   // applied, the contents of other files are included. Empty: the scenario was not read from a document.
   std::string text;
+  std::vector<std::string> ignored;  // keys that do not apply beside others: "strategy.sequence_parallel"
+  std::vector<std::string> notes;    // on how the scenario was read, in full sentences for the result
   Model model;
   Training training;
   Framework framework;

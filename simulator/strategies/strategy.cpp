@@ -163,6 +163,7 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
   if (std::string note = framework_note(scenario); !note.empty()) notes.push_back(std::move(note));
   if (std::string note = attention_note(scenario); !note.empty()) notes.push_back(std::move(note));
   notes.insert(notes.end(), scenario.model.notes.begin(), scenario.model.notes.end());
+  notes.insert(notes.end(), scenario.notes.begin(), scenario.notes.end());
   return notes;
 }
 

@@ -1,4 +1,4 @@
-// Applies "--set" assignments to a scenario's document.
+// Applies the assignments of "--set" and of a sweep to a scenario's document.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -81,14 +81,20 @@ void bring_array(const Section& root, std::string_view assignment, const std::st
 
 }  // namespace
 
-void apply_overrides(Document& document, const std::string& base_folder,
-                     const std::vector<std::string>& overrides) {
-  for (const bool naming : {true, false})  // other overrides can change the files that these name
-    for (const std::string& assignment : overrides) {
+void apply_overrides(Document& document, const std::string& base_folder, const Overrides& overrides) {
+  for (const bool naming : {true, false}) {  // other overrides can change the files that these name
+    for (const std::string& assignment : overrides.set) {
       if (names_file(assignment) != naming) continue;
       bring_array(document.root(), assignment, base_folder);
       document.set(assignment);
     }
+    for (const std::string& assignment : overrides.varied) {
+      if (names_file(assignment) != naming) continue;
+      bring_array(document.root(), assignment, base_folder);
+      const Place place = place_of("--vary", assignment);
+      document.set(assignment, &place);
+    }
+  }
 }
 
 }  // namespace rehearse

@@ -20,8 +20,7 @@ OpenedScenario open_scenario(std::string_view text, const std::string& path) {
   return {std::move(document), std::move(job)};
 }
 
-void complete_scenario(OpenedScenario& opened, const std::string& path,
-                       const std::vector<std::string>& overrides) {
+void complete_scenario(OpenedScenario& opened, const std::string& path, const Overrides& overrides) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   apply_overrides(opened.document, folder, overrides);
   if (opened.job) complete_job(*opened.job, opened.document, folder);

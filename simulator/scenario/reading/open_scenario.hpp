@@ -8,6 +8,7 @@
 
 #include "models/text/document.hpp"
 #include "simulator/jobs/job_file.hpp"
+#include "simulator/scenario/reading/overrides.hpp"
 
 namespace rehearse {
 
@@ -18,8 +19,7 @@ struct OpenedScenario {
 
 // Parses a scenario, or recognises and reads a job file (simulator/jobs/job_file.hpp), without overrides.
 OpenedScenario open_scenario(std::string_view text, const std::string& path);
-// Applies "--set" assignments, and completes a job by what follows from its cluster. Throws InputError.
-void complete_scenario(OpenedScenario& opened, const std::string& path,
-                       const std::vector<std::string>& overrides);
+// Applies overrides, and completes a job by what follows from its cluster. Throws InputError.
+void complete_scenario(OpenedScenario& opened, const std::string& path, const Overrides& overrides);
 
 }  // namespace rehearse

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 
@@ -22,7 +23,7 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
       section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
   const auto only_with = [&](std::string_view key, bool fits, const char* allowed) {
     if (section.has(key) && !fits)
-      section.refuse(key, "given", fmt::format("only with protocol = {}", allowed));
+      section.refuse_inapplicable(key, "given", fmt::format("only with protocol = {}", allowed));
   };
   only_with("frame_overhead_bytes", protocol.over_tcp(), "\"tcp\" or \"gloo\"");
   only_with("link_profile", protocol.kind == Protocol::measured, "\"measured\"");
@@ -61,9 +62,9 @@ void read_simulation(Section& section, Scenario& scenario, const std::string& ba
   const bool nccl = engine.protocol.kind == Protocol::nccl;
   engine.interference.on = section.boolean("interference", nccl);
   if (engine.interference.on && !nccl)
-    section.refuse("interference",
-                   fmt::format("true with protocol = \"{}\"", kProtocolNames[engine.protocol.kind]),
-                   "false, or protocol = \"nccl\"");
+    section.refuse_inapplicable(
+        "interference", fmt::format("true with protocol = \"{}\"", kProtocolNames[engine.protocol.kind]),
+        "false, or protocol = \"nccl\"");
   scenario.steps = static_cast<int>(section.integer("steps", 1, 1000, 1));
   scenario.seed =
       static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
@@ -113,24 +114,39 @@ void refuse_overlap_of_blocking_launches(Section& training, const Scenario& scen
                     "blocking_p2p = true");
 }
 
-// A named strategy sets those keys of [strategy] and [training] that the scenario omits. Returns the keys in
-// which the scenario differs from it: ", but for bucket_mb".
-std::string apply_strategy_preset(Document& document) {
+// Takes [limits] out of a preset, which is none of the scenario's tables, and returns its `lacks`.
+std::vector<std::string> take_limits(Section& preset) {
+  Section limits = preset.section("limits");
+  std::vector<std::string> lacks = limits.texts("lacks");
+  limits.finish();
+  erase_key(*preset.tree(), "limits");
+  return lacks;
+}
+
+struct NamedStrategy {
+  std::string changes;             // keys in which the scenario differs from it: ", but for bucket_mb"
+  std::vector<std::string> lacks;  // StrategyChoice::lacks
+};
+
+// A named strategy sets those keys of [strategy] and [training] that the scenario omits.
+NamedStrategy apply_strategy_preset(Document& document) {
   Section strategy = document.root().section("strategy");
-  if (!strategy.has("preset")) return "";
+  if (!strategy.has("preset")) return {};
   Document preset = named_preset(strategy, "preset", strategy.text("preset"), "simulator/strategies");
   Section root = preset.root();
   root.section("strategy");
   root.section("training");
+  NamedStrategy named{"", take_limits(root)};
   root.finish();
   std::vector<std::string> kept = document.fill_in(preset);
   for (std::string& key : kept) key.erase(0, key.find('.') + 1);
-  return but_for(kept);
+  named.changes = but_for(kept);
+  return named;
 }
 
 // A named framework sets those keys of [framework] and [strategy] that the scenario and its named strategy
-// omit. Returns its name; empty without one.
-std::string apply_framework(Document& document) {
+// omit. Returns its name, empty without one, and adds what it lacks.
+std::string apply_framework(Document& document, std::vector<std::string>& lacks) {
   Section training = document.root().section("training");
   const std::string name = training.text("framework", "none");
   if (name == "none") return "";
@@ -139,23 +155,30 @@ std::string apply_framework(Document& document) {
   root.section("framework");
   root.section("strategy");
   root.section("fits");
+  for (std::string& lacking : take_limits(root)) lacks.push_back(std::move(lacking));
   root.finish();
   erase_key(*root.tree(), "fits");
   document.fill_in(preset);
   return name;
 }
 
-Scenario read_scenario(OpenedScenario opened, const std::string& path,
-                       const std::vector<std::string>& overrides) {
+// Reads a scenario without those of its keys that do not apply. Throws InapplicableKeyError at another one.
+Scenario read_without(OpenedScenario opened, const std::string& path, const Overrides& overrides,
+                      const std::vector<InapplicableKeyError>& ignored) {
   const std::string base_folder = std::filesystem::path(path).parent_path().string();
   complete_scenario(opened, path, overrides);
   Document& document = opened.document;
-  const std::string changes = apply_strategy_preset(document);
+  NamedStrategy named = apply_strategy_preset(document);
+  const auto erase_ignored = [&] {
+    for (const InapplicableKeyError& error : ignored) erase_path(*document.root().tree(), error.key_path());
+  };
+  erase_ignored();
   // A framework that is taken by default is not among the settings: the scenario does not name it.
   const std::string chosen = default_framework(document.tree(), base_folder);
   std::vector<std::pair<std::string, std::string>> settings = document.values();
   if (!chosen.empty()) document.set("training.framework=" + chosen);
-  const std::string framework = apply_framework(document);
+  const std::string framework = apply_framework(document, named.lacks);
+  erase_ignored();
   if (chosen.empty()) settings = document.values();
   Section root = document.root();
   Section model = root.section("model"), training = root.section("training"),
@@ -169,12 +192,12 @@ Scenario read_scenario(OpenedScenario opened, const std::string& path,
   scenario.settings = std::move(settings);
   TomlValue given = document.tree();
   scenario.model = read_model(model, base_folder);
-  if (opened.job)
-    for (std::string& note : job_notes(*opened.job)) scenario.model.notes.push_back(std::move(note));
+  if (opened.job) scenario.notes = job_notes(*opened.job);
 
   scenario.strategy = read_strategy(strategy);
   strategy.finish();
-  if (!scenario.strategy.title.empty()) scenario.strategy.title += changes;
+  if (!scenario.strategy.title.empty()) scenario.strategy.title += named.changes;
+  scenario.strategy.lacks = named.lacks;
   if (cluster.present() && !cluster.has("server_nodes")) {
     const auto nodes = scenario.strategy.gradient_strategy->server_nodes(strategy, scenario.strategy);
     if (nodes) document.set(fmt::format("cluster.server_nodes={}", nodes->count), &nodes->asked_at);
@@ -193,10 +216,11 @@ Scenario read_scenario(OpenedScenario opened, const std::string& path,
   read_simulation(simulation, scenario, base_folder);
   simulation.finish();
   if (scenario.engine.protocol.kind == Protocol::gloo && scenario.strategy.all_reduce != Algorithm::ring)
-    strategy.refuse("all_reduce",
-                    fmt::format("\"{}\" with simulation.protocol = \"gloo\"",
-                                kAlgorithmNames[static_cast<std::size_t>(scenario.strategy.all_reduce)]),
-                    "\"ring\", which Gloo uses");
+    strategy.refuse_inapplicable(
+        "all_reduce",
+        fmt::format("\"{}\" with simulation.protocol = \"gloo\"",
+                    kAlgorithmNames[static_cast<std::size_t>(scenario.strategy.all_reduce)]),
+        "\"ring\", which Gloo uses");
   scenario.run = read_run(run);
   run.finish();
 
@@ -208,9 +232,33 @@ Scenario read_scenario(OpenedScenario opened, const std::string& path,
   return scenario;
 }
 
+// Ignores keys that do not apply at this point (sequence_parallel with tensor = 1), so that the keys that
+// decide about them can be varied. Those of "--set" are refused: they were asked for.
+Scenario read_scenario(const OpenedScenario& opened, const std::string& path, const Overrides& overrides) {
+  std::vector<InapplicableKeyError> ignored;
+  while (true) {
+    try {
+      Scenario scenario = read_without({opened.document.copy(), opened.job}, path, overrides, ignored);
+      for (const InapplicableKeyError& error : ignored) {
+        scenario.ignored.push_back(error.key_path());
+        scenario.notes.push_back(fmt::format("Ignored, because it does not apply: {}.", error.what()));
+      }
+      return scenario;
+    } catch (const InapplicableKeyError& error) {
+      const bool again = std::any_of(ignored.begin(), ignored.end(), [&](const auto& earlier) {
+        return earlier.key_path() == error.key_path();
+      });
+      const bool changed = !overrides.set.empty() || !overrides.varied.empty();
+      const bool wrong = error.ignored() == InapplicableKeyError::Ignored::if_changed && !changed;
+      if (again || wrong || error.place().file.starts_with("--set ")) throw;
+      ignored.push_back(error);
+    }
+  }
+}
+
 }  // namespace
 
-Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& overrides) {
+Scenario read_scenario_file(const std::string& path, const Overrides& overrides) {
   return read_scenario_text(read_text_file(path, "TOML file"), path, overrides);
 }
 
@@ -218,8 +266,7 @@ Scenario read_scenario_document(Document document, const std::string& path) {
   return read_scenario({std::move(document), std::nullopt}, path, {});
 }
 
-Scenario read_scenario_text(std::string_view text, const std::string& file_name,
-                            const std::vector<std::string>& overrides) {
+Scenario read_scenario_text(std::string_view text, const std::string& file_name, const Overrides& overrides) {
   return read_scenario(open_scenario(text, file_name), file_name, overrides);
 }
 

@@ -15,6 +15,7 @@
 namespace rehearse {
 namespace {
 
+constexpr auto kIfChanged = InapplicableKeyError::Ignored::if_changed;
 constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
 
 std::string_view name_of(PipelineSchedule schedule) {
@@ -55,9 +56,12 @@ void read_schedule(StrategyChoice& strategy, Section& section) {
     const std::string allowed =
         fmt::format("{}{}, or with schedule = {}", most, most > 1 ? with : "",
                     schedules_that([](const OrderEntry& e) { return e.most_chunks == kMostChunks; }));
-    section.refuse("virtual_stages", fmt::format("{}", chunks), allowed);
+    section.refuse_inapplicable("virtual_stages", fmt::format("{}", chunks), allowed);
   }
   if (chunks >= fewest) return;
+  if (section.has("virtual_stages") && fewest == most)
+    section.refuse_inapplicable("virtual_stages", fmt::format("{}", chunks),
+                                fmt::format("{}{}", fewest, with));
   if (section.has("virtual_stages"))
     section.refuse("virtual_stages", fmt::format("{}", chunks),
                    fmt::format("{}{}{}", fewest, fewest < most ? " or more" : "", with));
@@ -68,9 +72,10 @@ void read_schedule(StrategyChoice& strategy, Section& section) {
 void read_blocking(StrategyChoice& strategy, Section& section) {
   strategy.blocking_p2p = section.boolean("blocking_p2p", false);
   if (!strategy.blocking_p2p || order_of(strategy.schedule).ahead) return;
-  section.refuse("blocking_p2p", fmt::format("true with schedule = \"{}\"", name_of(strategy.schedule)),
-                 fmt::format("false, or with schedule = {}",
-                             schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
+  section.refuse_inapplicable(
+      "blocking_p2p", fmt::format("true with schedule = \"{}\"", name_of(strategy.schedule)),
+      fmt::format("false, or with schedule = {}",
+                  schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
 }
 
 // Without a pipeline, only 1F1B has an order of passes that can take turns. Transfers on the compute stream
@@ -78,11 +83,13 @@ void read_blocking(StrategyChoice& strategy, Section& section) {
 void fit_overlap(const StrategyChoice& strategy, Section& section) {
   if (!strategy.overlap_passes) return;
   if (strategy.pipeline == 1 && strategy.schedule != PipelineSchedule::one_f_one_b)
-    section.refuse("overlap_passes",
-                   fmt::format("true with pipeline = 1 and schedule = \"{}\"", name_of(strategy.schedule)),
-                   "false, or with schedule = \"1f1b\" or a pipeline of 2 or more stages");
+    section.refuse_inapplicable(
+        "overlap_passes",
+        fmt::format("true with pipeline = 1 and schedule = \"{}\"", name_of(strategy.schedule)),
+        "false, or with schedule = \"1f1b\" or a pipeline of 2 or more stages");
   if (strategy.blocking_p2p)
-    section.refuse("overlap_passes", "true with blocking_p2p = true", "false, or with blocking_p2p = false");
+    section.refuse_inapplicable("overlap_passes", "true with blocking_p2p = true",
+                                "false, or with blocking_p2p = false");
 }
 
 std::vector<std::string> read_placement(const StrategyChoice& strategy, Section& section) {
@@ -206,8 +213,9 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
 void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario& scenario) {
   auto layers = static_cast<std::int64_t>(model_layers(scenario.model, pass_shape(scenario)).size());
   if (order_of(strategy.schedule).fewest_stages > strategy.pipeline) {
-    section.refuse("schedule", in_quotes(name_of(strategy.schedule)) + " with a pipeline of 1 stage",
-                   "a pipeline of 2 or more");
+    section.refuse_inapplicable("schedule",
+                                in_quotes(name_of(strategy.schedule)) + " with a pipeline of 1 stage",
+                                "a pipeline of 2 or more");
   }
   std::int64_t parts = std::int64_t{strategy.pipeline} * strategy.virtual_stages;
   if (strategy.pipeline <= layers && parts > layers) {
@@ -230,17 +238,19 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
   if (!section.has("stage_layers")) return;
   auto stages = static_cast<int>(strategy.stage_layers.size());
   if (stages != parts) {
-    section.refuse("stage_layers",
-                   stages == 1 ? "an array of 1 element" : fmt::format("an array of {} elements", stages),
-                   strategy.virtual_stages > 1
-                       ? fmt::format("{}, pipeline x virtual_stages, in the order of the model", parts)
-                       : fmt::format("{}, one for each pipeline stage", parts));
+    section.refuse_inapplicable(
+        "stage_layers",
+        stages == 1 ? "an array of 1 element" : fmt::format("an array of {} elements", stages),
+        strategy.virtual_stages > 1
+            ? fmt::format("{}, pipeline x virtual_stages, in the order of the model", parts)
+            : fmt::format("{}, one for each pipeline stage", parts),
+        kIfChanged);
   }
   std::int64_t sum =
       std::accumulate(strategy.stage_layers.begin(), strategy.stage_layers.end(), std::int64_t{0});
   if (sum != layers) {
-    section.refuse("stage_layers", fmt::format("an array that adds up to {}", sum),
-                   fmt::format("{}, the layers of {}", layers, scenario.model.name));
+    section.refuse_inapplicable("stage_layers", fmt::format("an array that adds up to {}", sum),
+                                fmt::format("{}, the layers of {}", layers, scenario.model.name), kIfChanged);
   }
 }
 

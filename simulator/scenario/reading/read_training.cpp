@@ -39,8 +39,9 @@ double read_sequence_length(Section& section, const Model& model) {
   const auto* transformer = std::get_if<Transformer>(&model.shape);
   if ((!transformer || transformer->patch_size > 0) && section.has("sequence_length") &&
       !is_profiled(model)) {
-    section.refuse("sequence_length", fmt::format("given, but {} is not trained on tokens", model.name),
-                   "to leave it out");
+    section.refuse_inapplicable("sequence_length",
+                                fmt::format("given, but {} is not trained on tokens", model.name),
+                                "to leave it out");
   }
   std::int64_t max = transformer && transformer->positions > 0
                          ? static_cast<std::int64_t>(transformer->positions)
@@ -55,9 +56,9 @@ double read_predicted_tokens(Section& section, const Model& model, double sequen
   }
   const auto* transformer = std::get_if<Transformer>(&model.shape);
   if (!transformer || !transformer->masked_lm_head)
-    section.refuse("predicted_tokens",
-                   fmt::format("given, but {} is not a masked language model", model.name),
-                   "to leave it out");
+    section.refuse_inapplicable("predicted_tokens",
+                                fmt::format("given, but {} is not a masked language model", model.name),
+                                "to leave it out");
   return static_cast<double>(section.integer(
       "predicted_tokens", 1, static_cast<std::int64_t>(tokens_per_sample(model, sequence_length))));
 }
@@ -80,11 +81,11 @@ double read_target_samples(Section& section, const Model& model, double sequence
   if (given == "epochs")
     section.require("dataset_samples", "epochs", "the number of samples in the data set");
   else if (section.has("dataset_samples"))
-    section.refuse("dataset_samples", "given", "only with epochs");
+    section.refuse_inapplicable("dataset_samples", "given", "only with epochs");
   const double tokens_a_sample = tokens_per_sample(model, sequence_length);
   if (given == "tokens" && tokens_a_sample <= 0)
-    section.refuse("tokens", fmt::format("given, but {} is not trained on tokens", model.name),
-                   "samples or epochs");
+    section.refuse_inapplicable("tokens", fmt::format("given, but {} is not trained on tokens", model.name),
+                                "samples or epochs");
   if (given == "tokens") return targets[0] / tokens_a_sample;
   return given == "samples" ? targets[1] : targets[2] * dataset_samples;
 }
@@ -94,15 +95,16 @@ Recompute read_recompute(Section& section, const Model& model) {
   if (recompute == Recompute::none) return recompute;
   std::string found = fmt::format("\"{}\"", kRecomputeNames[static_cast<std::size_t>(recompute)]);
   if (is_profiled(model)) {
-    section.refuse("recompute", found + ", but the model's times are measured", "\"none\"");
+    section.refuse_inapplicable("recompute", found + ", but the model's times are measured", "\"none\"");
   }
   if (recompute == Recompute::selective && !std::holds_alternative<Transformer>(model.shape)) {
-    section.refuse("recompute", found + fmt::format(", but {} has no attention to recompute", model.name),
-                   "\"none\", \"full\"");
+    section.refuse_inapplicable("recompute",
+                                found + fmt::format(", but {} has no attention to recompute", model.name),
+                                "\"none\", \"full\"");
   }
   if (recompute == Recompute::operators && !std::holds_alternative<Transformer>(model.shape))
-    section.refuse("recompute", found + fmt::format(", but {} is not a transformer", model.name),
-                   "\"none\", \"full\"");
+    section.refuse_inapplicable("recompute", found + fmt::format(", but {} is not a transformer", model.name),
+                                "\"none\", \"full\"");
   return recompute;
 }
 
@@ -115,27 +117,29 @@ AttentionChoice read_attention(Section& section, const Model& model, const Devic
   if (kernels == AttentionKernels::unfused) return {kernels, AttentionReason::given};
   const std::string found = fmt::format("\"{}\"", kAttentionKernelsNames[static_cast<std::size_t>(kernels)]);
   if (!std::holds_alternative<Transformer>(model.shape))
-    section.refuse("attention", found + fmt::format(", but {} has no attention", model.name), "no such key");
+    section.refuse_inapplicable("attention", found + fmt::format(", but {} has no attention", model.name),
+                                "no such key");
   if (std::get<Transformer>(model.shape).relative_positions > 0)
-    section.refuse("attention", found + fmt::format(", but {} has relative positions", model.name),
-                   "\"unfused\"");
+    section.refuse_inapplicable(
+        "attention", found + fmt::format(", but {} has relative positions", model.name), "\"unfused\"");
   if (stored_precision(precision) == Precision::fp32)
-    section.refuse("attention", found + fmt::format(" in {}", name_of(precision)),
-                   "\"unfused\", or a precision of which tensors are stored in 16 bits");
+    section.refuse_inapplicable("attention", found + fmt::format(" in {}", name_of(precision)),
+                                "\"unfused\", or a precision of which tensors are stored in 16 bits");
   if (device.has(kernels)) return {kernels, AttentionReason::given};
   std::string allowed;
   for (std::size_t i = 0; i < kAttentionKernelsNames.size(); ++i)
     if (device.has(static_cast<AttentionKernels>(i)))
       allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", kAttentionKernelsNames[i]);
-  section.refuse("attention", found + fmt::format(", for which {} has no efficiency", device.name), allowed);
+  section.refuse_inapplicable("attention",
+                              found + fmt::format(", for which {} has no efficiency", device.name), allowed);
 }
 
 int read_recompute_layers(Section& section, Recompute recompute) {
   const auto layers = static_cast<int>(section.integer("recompute_layers", 1, 1'000'000, 1));
   if (!section.has("recompute_layers")) return 0;
   if (recompute == Recompute::none)
-    section.refuse("recompute_layers", fmt::format("{} with recompute = \"none\"", layers),
-                   "recompute = \"selective\", \"operators\" or \"full\", or no such key");
+    section.refuse_inapplicable("recompute_layers", fmt::format("{} with recompute = \"none\"", layers),
+                                "recompute = \"selective\", \"operators\" or \"full\", or no such key");
   return layers;
 }
 
@@ -166,7 +170,7 @@ Training read_training(Section& section, const Model& model, const Device& devic
   training.recompute_layers = read_recompute_layers(section, training.recompute);
   if (training.recompute_layers > 0 && training.recompute == Recompute::selective &&
       training.attention != AttentionKernels::unfused)
-    section.refuse(
+    section.refuse_inapplicable(
         "recompute_layers",
         fmt::format("{} with recompute = \"selective\" and fused attention", training.recompute_layers),
         "attention = \"unfused\", recompute = \"operators\" or \"full\", or no such key: fused attention "
@@ -216,10 +220,12 @@ void fit_recompute_layers(Section& section, const Scenario& scenario) {
   all.training.recompute_layers = 1;
   const int most = most_recompute_layers(scenario, cut_model(all).stage_layers);
   if (layers > most)
-    section.refuse("recompute_layers", fmt::format("{}", layers),
-                   fmt::format("1 to {}, the layers that the largest stage can recompute, or no such key to "
-                               "recompute all",
-                               most));
+    section.refuse_inapplicable(
+        "recompute_layers", fmt::format("{}", layers),
+        fmt::format(
+            "1 to {}, the layers that the largest stage can recompute, or no such key to recompute all",
+            most),
+        InapplicableKeyError::Ignored::if_changed);
 }
 
 }  // namespace rehearse

@@ -4,13 +4,13 @@
 
 #include "models/text/document.hpp"
 #include "models/text/toml_value.hpp"
+#include "simulator/scenario/reading/overrides.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
 
-// Applies "--set" assignments to the document in order, but those that name a preset or a file come first.
-void apply_overrides(Document& document, const std::string& base_folder,
-                     const std::vector<std::string>& overrides);
+// Applies the assignments to the document in order, but those that name a preset or a file come first.
+void apply_overrides(Document& document, const std::string& base_folder, const Overrides& overrides);
 
 // Parses [training]. Defaults: micro_batch 1; precision the first of bf16, fp16, fp32 for which the device
 // has a peak; gradient_precision and activation_precision as the training precision stores them (tf32: fp32,

@@ -44,8 +44,8 @@ struct AxisEntry {
   // Returns the factors, the outermost first; empty if the axis does not split the layers' work.
   std::vector<Factor> (*factors)(const Scenario& scenario);
   std::string (*headline)(const StrategyChoice&);  // "tensor 8"
-  // Advice for steps that wait most for the axis's communication.
-  Advice (*less_communication)(const Scenario& scenario);
+  // Advice for steps that wait most for the axis's communication. `busiest`: the link that was used most.
+  Advice (*less_communication)(const Scenario& scenario, const LinkPlace& busiest);
   // Advice for steps in which its ranks wait most for each other because their work is unequal; null if it is
   // always equal.
   Advice (*less_waiting)(const Scenario& scenario) = nullptr;

@@ -83,7 +83,7 @@ void fit_context(Section& strategy, const Scenario& scenario) {
                     scenario.model.name, choice.tensor > 1 ? " on a tensor rank" : ""));
 }
 
-Advice less_communication(const Scenario& scenario) {
+Advice less_communication(const Scenario& scenario, const LinkPlace&) {
   const StrategyChoice& strategy = scenario.strategy;
   if (strategy.context % 2 != 0 || scenario.microbatches % 2 != 0) return {};
   return {"half the degree and twice the data parallel ranks send less, and store more activations",

@@ -28,7 +28,7 @@ extern const AxisEntry kDataAxis{
       return factors;
     },
     [](const StrategyChoice& choice) { return fmt::format("data {}", choice.data); },
-    [](const Scenario&) { return Advice(); },
+    [](const Scenario&, const LinkPlace&) { return Advice(); },
 };
 
 }  // namespace rehearse

@@ -88,24 +88,27 @@ void fit_expert(Section& strategy, const Scenario& scenario) {
   for (const char* key :
        {"expert", "expert_tensor", "capacity_factor", "expert_imbalance", "expert_dispatch"})
     if (!t && strategy.has(key) && !(std::string_view(key) == "expert" && choice.expert == 1))
-      strategy.refuse(key, fmt::format("given with {}", scenario.model.name),
-                      "a model with a mixture of experts, or no such key");
+      strategy.refuse_inapplicable(key, fmt::format("given with {}", scenario.model.name),
+                                   "a model with a mixture of experts, or no such key");
   if (!t) return;
   if (choice.expert_imbalance > 0 && choice.capacity_factor > 0)
-    strategy.refuse("expert_imbalance", fmt::format("{} with capacity_factor", choice.expert_imbalance),
-                    "one of the two: an expert's capacity is padded to the same rows for all");
+    strategy.refuse_inapplicable("expert_imbalance",
+                                 fmt::format("{} with capacity_factor", choice.expert_imbalance),
+                                 "one of the two: an expert's capacity is padded to the same rows for all");
   if (choice.expert_imbalance > 0 && choice.expert == 1)
-    strategy.refuse("expert_imbalance", fmt::format("{} with expert = 1", choice.expert_imbalance),
-                    "only with an expert degree of 2 or more");
+    strategy.refuse_inapplicable("expert_imbalance",
+                                 fmt::format("{} with expert = 1", choice.expert_imbalance),
+                                 "only with an expert degree of 2 or more");
   if (choice.expert_dispatch != ExpertDispatch::experts) {
     const std::string name =
         fmt::format("\"{}\"", kExpertDispatchNames[static_cast<std::size_t>(choice.expert_dispatch)]);
     if (choice.capacity_factor > 0)
-      strategy.refuse("expert_dispatch", name + " with capacity_factor",
-                      "\"experts\", or no capacity_factor: rows that pad an expert are sent to it");
+      strategy.refuse_inapplicable(
+          "expert_dispatch", name + " with capacity_factor",
+          "\"experts\", or no capacity_factor: rows that pad an expert are sent to it");
     if (choice.expert == 1)
-      strategy.refuse("expert_dispatch", name + " with expert = 1",
-                      "only with an expert degree of 2 or more");
+      strategy.refuse_inapplicable("expert_dispatch", name + " with expert = 1",
+                                   "only with an expert degree of 2 or more");
   }
   const std::string found = fmt::format("{}", choice.expert);
   if (std::fmod(t->experts, choice.expert) != 0)
@@ -158,10 +161,12 @@ void fit_expert(Section& strategy, const Scenario& scenario) {
         fmt::format("1: {} tokens cannot be shared out by tensor ranks", tokens / choice.context));
 }
 
-Advice less_expert_communication(const Scenario& scenario) {
+Advice less_expert_communication(const Scenario& scenario, const LinkPlace& busiest) {
   const StrategyChoice& choice = scenario.strategy;
   const int in_node = scenario.cluster->node().devices, cut = cuts_of(choice).end;
-  if (cut <= in_node || cut % in_node != 0 || choice.expert % (cut / in_node) != 0) return {};
+  if (!crosses_network(busiest) || cut <= in_node || cut % in_node != 0 ||
+      choice.expert % (cut / in_node) != 0)
+    return {};
   return {"inside a node it would not cross the network",
           {fmt::format("strategy.expert={}", choice.expert / (cut / in_node))}};
 }

@@ -19,7 +19,7 @@ extern const AxisEntry kPipelineAxis{
     [](Section&, const Scenario&) {},
     [](const Scenario&) { return std::vector<Factor>(); },
     [](const StrategyChoice& choice) { return fmt::format("pipeline {}", choice.pipeline); },
-    [](const Scenario&) { return Advice(); },
+    [](const Scenario&, const LinkPlace&) { return Advice(); },
 };
 
 }  // namespace rehearse

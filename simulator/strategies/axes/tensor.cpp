@@ -55,7 +55,9 @@ void fit_scatter_gather(Section& strategy, const Scenario& scenario) {
   if (!choice.scatter_gather || choice.tensor == 1 || choice.pipeline == 1 || choice.sequence_parallel)
     return;
   const auto* t = std::get_if<Transformer>(&scenario.model.shape);
-  if (!t) strategy.refuse("scatter_gather", "true with " + scenario.model.name, "false, or a transformer");
+  if (!t)
+    strategy.refuse_inapplicable("scatter_gather", "true with " + scenario.model.name,
+                                 "false, or a transformer");
   const double tokens = tokens_per_sample(scenario.model, scenario.training.sequence_length);
   if (std::fmod(tokens, choice.tensor * choice.context) != 0)
     strategy.refuse("scatter_gather", fmt::format("true with sequences of {} tokens", tokens),
@@ -68,7 +70,8 @@ void fit_tensor(Section& strategy, const Scenario& scenario) {
   fit_scatter_gather(strategy, scenario);
   if (degree == 1) {
     if (sequence)
-      strategy.refuse("sequence_parallel", "true with tensor = 1", "only with a tensor degree of 2 or more");
+      strategy.refuse_inapplicable("sequence_parallel", "true with tensor = 1",
+                                   "only with a tensor degree of 2 or more");
     return;
   }
   const std::string found = fmt::format("{}", degree);
@@ -111,10 +114,10 @@ Advice with_degrees(const StrategyChoice& now, const char* why, int tensor, int 
   return advice;
 }
 
-Advice less_tensor_communication(const Scenario& scenario) {
+Advice less_tensor_communication(const Scenario& scenario, const LinkPlace& busiest) {
   const StrategyChoice& strategy = scenario.strategy;
   const int in_node = scenario.cluster->node().devices;
-  if (strategy.tensor > in_node && strategy.tensor % in_node == 0)
+  if (crosses_network(busiest) && strategy.tensor > in_node && strategy.tensor % in_node == 0)
     return with_degrees(strategy, "inside a node it would not cross the network", in_node,
                         strategy.pipeline * strategy.tensor / in_node);
   if (strategy.tensor_overlap == TensorOverlap::none)

@@ -252,8 +252,10 @@ std::optional<FusionBuffer> read_fusion(Section& strategy, const StrategyChoice&
       strategy.refuse(key, fmt::format("{} {}", found, beside), allowed);
     };
     if (choice.gradients != "all-reduce")
-      refuse(fmt::format("with gradients = \"{}\"", choice.gradients),
-             "gradients = \"all-reduce\", or no such key");
+      strategy.refuse_inapplicable(
+          key,
+          fmt::format("{} with gradients = \"{}\"", strategy.number(key, kNotNegative), choice.gradients),
+          "gradients = \"all-reduce\", or no such key");
     if (strategy.has("bucket_mb")) refuse("with bucket_mb", "one of the two: Horovod fuses by its own rule");
     if (!choice.overlap) refuse("with overlap = false", "overlap = true, or no such key");
     fusion = buffer;
@@ -270,8 +272,9 @@ CompressionChoice read_compression(Section& strategy, const StrategyChoice& choi
   const std::string found =
       fmt::format("\"{}\"", kCompressionNames[static_cast<std::size_t>(compression.kind)]);
   if (choice.gradients != "all-reduce")
-    strategy.refuse("compression", fmt::format("{} with gradients = \"{}\"", found, choice.gradients),
-                    "\"none\", or gradients = \"all-reduce\"");
+    strategy.refuse_inapplicable("compression",
+                                 fmt::format("{} with gradients = \"{}\"", found, choice.gradients),
+                                 "\"none\", or gradients = \"all-reduce\"");
   return compression;
 }
 
@@ -289,8 +292,9 @@ void read_bucket_form(Section& strategy, StrategyChoice& choice, bool fused) {
   const auto refuse = [&](const char* key, std::string_view value, const char* standard) {
     if (value == standard) return;
     if (choice.gradients != "all-reduce")
-      strategy.refuse(key, fmt::format("\"{}\" with gradients = \"{}\"", value, choice.gradients),
-                      fmt::format("\"{}\", or gradients = \"all-reduce\"", standard));
+      strategy.refuse_inapplicable(key,
+                                   fmt::format("\"{}\" with gradients = \"{}\"", value, choice.gradients),
+                                   fmt::format("\"{}\", or gradients = \"all-reduce\"", standard));
     if (fused)
       strategy.refuse(key, fmt::format("\"{}\" with fusion_mb or cycle_ms", value),
                       fmt::format("\"{}\": Horovod fuses by its own rule", standard));
@@ -304,16 +308,19 @@ void refuse_beside_shards(Section& strategy, bool fused, StrategyChoice& choice)
   const char* const allowed = "zero_stage = 0 and fsdp = \"none\", or no such key";
   for (const char* key : {"fusion_mb", "cycle_ms"})
     if (fused && strategy.has(key))
-      strategy.refuse(key, "given with sharded data parallelism (zero_stage, fsdp)", allowed);
+      strategy.refuse_inapplicable(key, "given with sharded data parallelism (zero_stage, fsdp)", allowed);
   if (choice.bucket_unit != BucketUnit::layer)
-    strategy.refuse("bucket_unit", "\"tensor\" with sharded data parallelism (zero_stage, fsdp)", allowed);
+    strategy.refuse_inapplicable("bucket_unit", "\"tensor\" with sharded data parallelism (zero_stage, fsdp)",
+                                 allowed);
   if (choice.bucket_copies != BucketCopies::none)
-    strategy.refuse("bucket_copies", "given with sharded data parallelism (zero_stage, fsdp)", allowed);
+    strategy.refuse_inapplicable("bucket_copies", "given with sharded data parallelism (zero_stage, fsdp)",
+                                 allowed);
   if (choice.compression.kind != Compression::none)
-    strategy.refuse("compression",
-                    fmt::format("\"{}\" with sharded data parallelism (zero_stage, fsdp)",
-                                kCompressionNames[static_cast<std::size_t>(choice.compression.kind)]),
-                    allowed);
+    strategy.refuse_inapplicable(
+        "compression",
+        fmt::format("\"{}\" with sharded data parallelism (zero_stage, fsdp)",
+                    kCompressionNames[static_cast<std::size_t>(choice.compression.kind)]),
+        allowed);
 }
 
 }  // namespace

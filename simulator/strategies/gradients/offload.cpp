@@ -32,7 +32,7 @@ OffloadChoice read_offload(Section& strategy, const StrategyChoice& choice, int 
   offload.optimizer = static_cast<OffloadTo>(strategy.choice("offload", kOffloadNames, 0));
   offload.parameters = static_cast<OffloadTo>(strategy.choice("offload_parameters", kOffloadNames, 0));
   const auto refuse = [&](const char* key, OffloadTo to, const std::string& beside, const char* allowed) {
-    strategy.refuse(key, fmt::format("{} {}", quoted_name(to), beside), allowed);
+    strategy.refuse_inapplicable(key, fmt::format("{} {}", quoted_name(to), beside), allowed);
   };
   if (choice.gradients != "all-reduce") {
     const std::string with = fmt::format("with gradients = \"{}\"", choice.gradients);

@@ -231,7 +231,7 @@ std::shared_ptr<const GradientStrategy> read_parameter_server(Section& strategy,
   if (server.mode == Mode::stale_synchronous)
     server.staleness = static_cast<int>(staleness);
   else if (own.has("staleness"))
-    own.refuse(
+    own.refuse_inapplicable(
         "staleness",
         fmt::format("given, but mode is \"{}\"", kServerModeNames[static_cast<std::size_t>(server.mode)]),
         "to leave it out, or mode \"stale-synchronous\"");

@@ -550,16 +550,17 @@ std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, StrategyC
     strategy.refuse("zero_stage", fmt::format("{} with {}", shards.stage, fsdp_text),
                     "3, or fsdp = \"none\"");
   if (shards.fsdp != Fsdp::hybrid && strategy.has("shard_degree"))
-    strategy.refuse("shard_degree", fmt::format("{} with {}", shards.degree, fsdp_text),
-                    "fsdp = \"hybrid\", or no such key");
+    strategy.refuse_inapplicable("shard_degree", fmt::format("{} with {}", shards.degree, fsdp_text),
+                                 "fsdp = \"hybrid\", or no such key");
   if (shards.stage < 3 && !shards.reshard)
-    strategy.refuse("reshard_after_forward", fmt::format("false with zero_stage = {}", shards.stage),
-                    "zero_stage = 3 or fsdp, or no such key");
+    strategy.refuse_inapplicable("reshard_after_forward",
+                                 fmt::format("false with zero_stage = {}", shards.stage),
+                                 "zero_stage = 3 or fsdp, or no such key");
   const OffloadChoice offload = read_offload(strategy, choice, shards.stage);
   if (choice.gradients == "all-reduce") choice.offload = offload;
   if (shards.stage == 0) return nullptr;
   if (choice.gradients != "all-reduce")
-    strategy.refuse(
+    strategy.refuse_inapplicable(
         fsdp ? "fsdp" : "zero_stage",
         fmt::format("{} with gradients = \"{}\"",
                     fsdp ? fmt::format("\"{}\"", kFsdpNames[static_cast<std::size_t>(shards.fsdp)])
