@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
 
   SimulateArguments simulation;
   bool no_fold = false;
+  std::string advice = "auto";
   CLI::App* simulate = app.add_subcommand("simulate", "Predict one step of a scenario");
   simulate->add_option("SCENARIO", simulation.scenario, "A scenario file; - for standard input")->required();
   simulate->add_option("--set", simulation.overrides, "Override a key of the scenario: key=value")
@@ -46,6 +47,10 @@ int run(int argc, char** argv) {
       "Refuse a scenario that does not fit into device memory (exit status 1) instead of warning");
   simulate->add_flag("--uncertainty", simulation.uncertainty,
                      "Give the step time as an interval, from the uncertainty of each constant");
+  simulate
+      ->add_option("--advice", advice,
+                   "Try changes that could make the step shorter: auto (in text), always or never")
+      ->check(rehearse::one_of(std::vector<std::string>{"auto", "always", "never"}));
   simulate->add_option("--progress", progress, "How to show progress: auto (one line on a terminal) or lines")
       ->check(rehearse::one_of(std::vector<std::string>{"auto", "lines"}));
 
@@ -296,6 +301,7 @@ int run(int argc, char** argv) {
   if (no_fold) simulation.overrides.emplace_back("simulation.fold=false");
   simulation.format = format_named(format);
   simulation.progress_lines = progress == "lines";
+  simulation.advice = advice == "always" || (advice == "auto" && simulation.format == Format::text);
   if (*simulate) run_simulate(simulation, std::cin, std::cout, std::cerr);
   if (*compare) {
     comparison.format = format_named(format);

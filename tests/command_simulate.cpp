@@ -6,9 +6,11 @@
 
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
+#include "tests/contains_text.hpp"
 
 using namespace rehearse::test;
 using nlohmann::json;
+using rehearse::contains_text;
 
 namespace {
 
@@ -373,4 +375,80 @@ TEST_CASE("shipped scenarios give the answers of the golden files", "[release]")
     }
     CHECK(count <= 24);
   }
+}
+
+TEST_CASE("advice is told in text, and in JSON only if it is asked for") {
+  const std::string scenario = "simulate " + shipped_scenario("small-gpt");
+  CHECK_THAT(run_rehearse(scenario).out, contains_text("less time per sample"));
+  CHECK_THAT(run_rehearse(scenario + " --advice never").out, !contains_text("less time per sample"));
+  CHECK(!json::parse(run_rehearse(scenario + " --format json").out).contains("remedies"));
+  const json result = json::parse(run_rehearse(scenario + " --format json --advice always").out);
+  REQUIRE(!result["remedies"].empty());
+  for (const json& remedy : result["remedies"]) {
+    std::string sets;
+    for (const json& set : remedy["sets"]) sets += " --set '" + set.get<std::string>() + "'";
+    CAPTURE(sets);
+    const json changed = json::parse(run_rehearse(scenario + " --format json" + sets).out);
+    CHECK(changed["step_time_s"].get<double>() == remedy["step_time_s"].get<double>());
+    CHECK(changed["memory_bytes"]["total"] == remedy["memory_bytes"]);
+    CHECK(1 - result["samples_per_s"].get<double>() / changed["samples_per_s"].get<double>() ==
+          Approx(remedy["gain"].get<double>()));
+  }
+}
+
+TEST_CASE("a job that recomputes without need is told so") {
+  const Scratch scratch;
+  const std::string job = scratch.write("job.toml", R"([model]
+preset = "llama2-7b"
+[training]
+global_batch = 64
+micro_batch = 1
+recompute = "full"
+[cluster]
+preset = "dgx-h100"
+nodes = 1
+[strategy]
+preset = "megatron-core"
+tensor = 8
+)");
+  const json result = json::parse(run_rehearse("simulate " + job + " --format json --advice always").out);
+  bool told = false;
+  for (const json& remedy : result["remedies"])
+    told |= remedy.dump().find("recompute=none") != std::string::npos;
+  CHECK(told);
+}
+
+// DeepSpeed's ZeRO-3 has no pipeline.
+TEST_CASE("advice uses nothing that a named strategy lacks") {
+  const Scratch scratch;
+  const std::string job = scratch.write("job.toml", R"([model]
+preset = "llama2-7b"
+[training]
+global_batch = 64
+micro_batch = 1
+[cluster]
+preset = "workstation-10gbe"
+nodes = 8
+[cluster.node]
+device = "a100-80"
+[strategy]
+preset = "deepspeed-zero-3"
+)");
+  const Outcome run = run_rehearse("simulate " + job + " --format json --advice always");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  for (const json& remedy : json::parse(run.out)["remedies"]) {
+    CAPTURE(remedy.dump());
+    for (const json& set : remedy["sets"]) {
+      CHECK(!set.get<std::string>().starts_with("strategy.pipeline"));
+      CHECK(!set.get<std::string>().starts_with("strategy.tensor"));
+    }
+  }
+}
+
+TEST_CASE("full recomputation of a model without recomputable layers is simulated") {
+  const Outcome run =
+      run_rehearse("simulate " + shipped_scenario("mlp-ring") + " --set training.recompute=full");
+  CAPTURE(run.err);
+  CHECK(run.status == 0);
 }

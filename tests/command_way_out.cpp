@@ -125,7 +125,7 @@ TEST_CASE("a told way out loses less time", "[release]") {
   for (const Case& c : cases) {
     CAPTURE(c.name);
     const std::string base = "simulate " + c.scenario + " " + c.arguments + " ";
-    const Outcome text = run_rehearse(base);
+    const Outcome text = run_rehearse(base + "--advice never");
     CAPTURE(text.err, text.out);
     const std::string sets = suggested(text.out, "Bottleneck:");
     CAPTURE(sets);

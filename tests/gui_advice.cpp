@@ -80,7 +80,8 @@ TEST_CASE("A judged prediction has the advice that its report tells, and the sen
   const QString trace = folder.filePath("small.json.gz");
   QProcess process;
   process.start(REHEARSE_BIN_DIR "/rehearse",
-                {"simulate", REHEARSE_TESTS_DIR "/../simulator/scenarios/small-gpt.toml", "--trace", trace});
+                {"simulate", REHEARSE_TESTS_DIR "/../simulator/scenarios/small-gpt.toml", "--advice", "never",
+                 "--trace", trace});
   REQUIRE(process.waitForFinished(kPatienceMs));
   const QString report = QString::fromUtf8(process.readAllStandardOutput()).simplified();
   const Run run = test::run_of(trace.toStdString(), "small");

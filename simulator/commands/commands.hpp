@@ -20,6 +20,7 @@ struct SimulateArguments {
   std::string trace;            // file for the timeline; empty: none
   bool strict = false;          // throws RunError if the scenario does not fit into memory
   bool uncertainty = false;     // reports the step time as an interval
+  bool advice = true;           // tries changes that could make the step shorter; not for CSV
   bool progress_lines = false;  // writes progress as lines, even if `err` is not a terminal
 };
 // Simulates a scenario. The progress of a long run, and the notice that it will be long, go to `err`.

@@ -7,6 +7,7 @@
 
 #include "models/text/error.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/commands/shortened_steps.hpp"
 #include "simulator/costs/reserved.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/schedule/peak_memory.hpp"
@@ -16,20 +17,6 @@
 
 namespace rehearse {
 namespace {
-
-// Returns the number of ops of all programs; repeated ops count once.
-double ops_of(const Schedule& schedule) {
-  double ops = 0;
-  for (const Program& program : schedule.programs) ops += static_cast<double>(program.ops.size());
-  return ops;
-}
-
-Scenario with_microbatches(const Scenario& scenario, int microbatches) {
-  Scenario fewer = scenario;
-  fewer.microbatches = microbatches;
-  fewer.training.global_batch = microbatches * scenario.training.micro_batch * scenario.strategy.data;
-  return fewer;
-}
 
 bool is_of_gradients(const Op& op) {
   return op.pass == Pass::gradient_sync || op.pass == Pass::optimizer ||

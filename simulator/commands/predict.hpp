@@ -18,7 +18,10 @@ struct Prediction {
   std::vector<WhatIf> faster;
   std::vector<SlowCost> slow;
   std::optional<Uncertainty> uncertainty;  // see uncertainty.hpp
-  Result result() const { return {scenario, plan, trace, metrics, path, faster, nullptr, slow, uncertainty}; }
+  std::optional<TriedRemedies> remedies;   // see tried_remedies.hpp
+  Result result() const {
+    return {scenario, plan, trace, metrics, path, faster, nullptr, slow, uncertainty, remedies};
+  }
 };
 
 // Where a prediction is simulated: in this process, which is possible only once, or in a child, any number of

@@ -5,6 +5,7 @@
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/prediction_progress.hpp"
 #include "simulator/commands/side_by_side.hpp"
+#include "simulator/commands/tried_remedies.hpp"
 #include "simulator/commands/uncertainty.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"
 
@@ -17,6 +18,8 @@ void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ost
   Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
   if (arguments.strict) refuse_overflow(prediction);
   explain(prediction, progress.watch());
+  if (arguments.advice && arguments.format != Format::csv)
+    try_remedies(prediction, processors(), progress.watch().what_ifs);
   tell_fitting_frameworks(prediction, progress.watch().simulation);
   if (arguments.uncertainty)
     prediction.uncertainty = uncertainty(prediction, processors(), progress.watch_uncertainty());

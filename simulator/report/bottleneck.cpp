@@ -141,15 +141,20 @@ std::vector<Loss> losses(const Result& result) {
   return losses;
 }
 
-std::string told_in_sentence(const WayOut& way, AdviceTold advice) {
-  return advice == AdviceTold::in_sentence || way.sets.empty() ? told(way) : "";
+// Advice that was tried is told only if it helps.
+std::string told_in_sentence(const Result& result, const WayOut& way, AdviceTold advice) {
+  if (way.sets.empty()) return told(way);
+  if (advice == AdviceTold::apart) return "";
+  if (!result.remedies) return told(way);
+  const TriedRemedy* remedy = remedy_with(*result.remedies, way.sets);
+  return remedy ? told(way, in_percent(remedy->gain) + " less time per sample") : "";
 }
 
 }  // namespace
 
 std::string bottleneck_sentence(const Result& result, AdviceTold advice) {
   const Loss worst = losses(result).front();
-  return "Bottleneck: " + worst.text + told_in_sentence(worst.way_out, advice) + ".";
+  return "Bottleneck: " + worst.text + told_in_sentence(result, worst.way_out, advice) + ".";
 }
 
 std::vector<Advice> advice_of(const Result& result) {

@@ -7,6 +7,7 @@
 
 #include "models/model.hpp"
 #include "simulator/costs/reserved.hpp"
+#include "simulator/report/remedies.hpp"
 #include "simulator/trace/run_cost.hpp"
 
 namespace rehearse {
@@ -161,6 +162,7 @@ ordered_json to_json(const Result& result) {
   if (result.scenario.engine.launches.any()) json["kernel_launch_wait_s"] = m.breakdown.launches_s;
   if (m.breakdown.slowed_s > 0) json["compute_slowed_by_collectives_s"] = m.breakdown.slowed_s;
   json["critical_path"] = path_json(result);
+  if (result.remedies) json["remedies"] = remedies_json(*result.remedies);
   if (!result.slow.empty()) json["slow_parts"] = slow_json(result);
   json["memory_bytes"] = {{"weights", m.memory.weights},     {"gradients", m.memory.gradients},
                           {"optimizer", m.memory.optimizer}, {"activations", m.memory.activations},

@@ -96,11 +96,13 @@ std::vector<Remedy> recomputing(const Scenario& s) {
 // Returns the fewest layers of each stage that can be recomputed so that the scenario fits; 0 if that takes
 // all of them.
 int fewest_recomputed(const Scenario& s, const std::function<bool(const Scenario&)>& fits) {
+  const auto layers = static_cast<int>(model_layers(s.model, pass_shape(s)).size());
+  if (most_recompute_layers(s, {layers}) == 0) return 0;
   Scenario changed = s;
   changed.training.recompute_layers = 1;
   const int all = most_recompute_layers(s, cut_model(changed).stage_layers);
-  const auto fits_with = [&](int layers) {
-    changed.training.recompute_layers = layers;
+  const auto fits_with = [&](int some) {
+    changed.training.recompute_layers = some;
     return fits(changed);
   };
   int too_few = 0, enough = all;

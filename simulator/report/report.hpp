@@ -1,6 +1,7 @@
 // Writes one result in several formats.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <optional>
 #include <string>
@@ -19,6 +20,23 @@ struct SlowCost {
   double step_time_s = 0;
 };
 
+// A change of the scenario that was simulated.
+struct TriedRemedy {
+  std::string why;
+  std::vector<std::string> sets;  // "--set" assignments
+  double step_time_s = 0, samples_per_s = 0;
+  double gain = 0;           // share by which the time per sample becomes shorter
+  double memory_bytes = 0;   // on the fullest device
+  bool from_report = false;  // it is an advice_of() the result, which may change the batch or the cluster
+};
+struct TriedRemedies {
+  std::size_t considered = 0;     // number of changes
+  std::vector<TriedRemedy> best;  // those that are worth it, the best first
+};
+
+// Returns the one of the best changes that has these assignments; null if there is none.
+const TriedRemedy* remedy_with(const TriedRemedies& remedies, const std::vector<std::string>& sets);
+
 // Everything that a writer can need.
 struct Result {
   const Scenario& scenario;
@@ -30,6 +48,7 @@ struct Result {
   const Measurement* measured = nullptr;  // null: predicted
   std::vector<SlowCost> slow = {};        // of all slowed parts together, then of some alone
   std::optional<Uncertainty> uncertainty = std::nullopt;  // of the step time; nullopt: not asked for
+  std::optional<TriedRemedies> remedies = std::nullopt;   // nullopt: not tried
 };
 
 // An input on which the answer is based, and its quality. `cost`: inputs only of the answer's money, energy

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/report/format.hpp"
+#include "simulator/report/remedies.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/report/wrap.hpp"
 #include "simulator/strategies/axes/axis.hpp"
@@ -141,7 +142,9 @@ void write_text(const Result& result, std::ostream& out) {
   out << '\n';
   const std::string memory = memory_sentence(result);
   if (!m.memory.fits) out << wrapped(memory) << '\n';  // nothing else matters as much
-  out << wrapped(bottleneck_sentence(result)) << '\n';
+  const std::string bottleneck = bottleneck_sentence(result),
+                    remedies = remedies_sentence(result, bottleneck);
+  out << wrapped(remedies.empty() ? bottleneck : bottleneck + " " + remedies) << '\n';
   const std::string path = critical_path_sentence(result);
   if (!path.empty()) out << wrapped(path) << '\n';
   std::string resources = m.memory.fits ? memory : "";

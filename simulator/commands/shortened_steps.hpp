@@ -1,0 +1,15 @@
+// Scenarios with fewer micro-batches, whose steps are cheaper to simulate.
+#pragma once
+
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/schedule/schedule.hpp"
+
+namespace rehearse {
+
+// Returns the scenario with this number of micro-batches, each as large as before.
+Scenario with_microbatches(const Scenario& scenario, int microbatches);
+
+// Returns the number of ops of all programs; repeated ops count once.
+double ops_of(const Schedule& schedule);
+
+}  // namespace rehearse
