@@ -396,48 +396,36 @@ TEST_CASE("advice is told in text, and in JSON only if it is asked for") {
   }
 }
 
-TEST_CASE("a job that recomputes without need is told so") {
+namespace {
+
+// Returns the advice for Llama 2 7B with these further keys of [training], [cluster] and [strategy].
+json advice_for_llama(const std::string& rest) {
   const Scratch scratch;
-  const std::string job = scratch.write("job.toml", R"([model]
-preset = "llama2-7b"
-[training]
-global_batch = 64
-micro_batch = 1
-recompute = "full"
-[cluster]
-preset = "dgx-h100"
-nodes = 1
-[strategy]
-preset = "megatron-core"
-tensor = 8
-)");
-  const json result = json::parse(run_rehearse("simulate " + job + " --format json --advice always").out);
+  const std::string job = scratch.write(
+      "job.toml", "[model]\npreset = \"llama2-7b\"\n[training]\nglobal_batch = 64\nmicro_batch = 1\n" + rest);
+  const Outcome run = run_rehearse("simulate " + job + " --format json --advice always");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  return json::parse(run.out)["remedies"];
+}
+
+}  // namespace
+
+TEST_CASE("a job that recomputes without need is told so") {
+  const json advice = advice_for_llama(
+      "recompute = \"full\"\n[cluster]\npreset = \"dgx-h100\"\nnodes = 1\n"
+      "[strategy]\npreset = \"megatron-core\"\ntensor = 8\n");
   bool told = false;
-  for (const json& remedy : result["remedies"])
-    told |= remedy.dump().find("recompute=none") != std::string::npos;
+  for (const json& remedy : advice) told |= remedy.dump().find("recompute=none") != std::string::npos;
   CHECK(told);
 }
 
 // DeepSpeed's ZeRO-3 has no pipeline.
 TEST_CASE("advice uses nothing that a named strategy lacks") {
-  const Scratch scratch;
-  const std::string job = scratch.write("job.toml", R"([model]
-preset = "llama2-7b"
-[training]
-global_batch = 64
-micro_batch = 1
-[cluster]
-preset = "workstation-10gbe"
-nodes = 8
-[cluster.node]
-device = "a100-80"
-[strategy]
-preset = "deepspeed-zero-3"
-)");
-  const Outcome run = run_rehearse("simulate " + job + " --format json --advice always");
-  CAPTURE(run.err);
-  REQUIRE(run.status == 0);
-  for (const json& remedy : json::parse(run.out)["remedies"]) {
+  const json advice = advice_for_llama(
+      "[cluster]\npreset = \"workstation-10gbe\"\nnodes = 8\n[cluster.node]\ndevice = \"a100-80\"\n"
+      "[strategy]\npreset = \"deepspeed-zero-3\"\n");
+  for (const json& remedy : advice) {
     CAPTURE(remedy.dump());
     for (const json& set : remedy["sets"]) {
       CHECK(!set.get<std::string>().starts_with("strategy.pipeline"));

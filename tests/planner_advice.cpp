@@ -39,7 +39,7 @@ double best_samples_per_s(const PlanQuestion& question, PlanSearch& search, cons
 }
 
 void check_told(const Prediction& base) {
-  for (const TriedRemedy& told : base.remedies->best) {
+  for (const TriedRemedy& told : *base.remedies) {
     INFO(fmt::format("{}", fmt::join(told.sets, " ")));
     const Prediction changed =
         predict(read_scenario_text(base.scenario.text, base.scenario.name, told.sets), Where::child);
@@ -77,7 +77,7 @@ Found advise(const PlannerCase& c, int plans, std::uint64_t seed) {
     if (!base.remedies) continue;
     ++found.scenarios;
     check_told(base);
-    const double gained = base.remedies->best.empty() ? 0 : base.remedies->best.front().gain;
+    const double gained = base.remedies->empty() ? 0 : base.remedies->front().gain;
     if (1 - base.metrics.samples_per_s / best < kMuchFaster) continue;
     ++found.much_faster;
     if (gained >= kLeastFound)

@@ -63,7 +63,7 @@ TEST_CASE("keys of a file that do not apply are ignored with a note, and refused
     expected << std::ifstream(name + ".expected", std::ios::binary).rdbuf();
     CHECK(notes == expected.str());
 
-    // The scenario is the one without these keys.
+    // Removing these keys gives the same scenario.
     std::vector<std::string> unset;
     for (const std::string& key : scenario.ignored) unset.push_back(key + "=");
     const Scenario without = read_scenario_file(path, unset);

@@ -108,7 +108,7 @@ PlanQuestion plan_question(const std::string& text, const std::string& path, con
   }
   shrink(root, 1, cluster ? cluster->node().devices : 1);
   question.scenario = read_scenario_document(std::move(document), path);
-  // Whether a key applies is decided for each plan.
+  // Each plan decides for itself which keys apply.
   const std::vector<std::string> ignored = std::exchange(question.scenario.ignored, {});
   question.scenario.notes = opened.job ? job_notes(*opened.job) : std::vector<std::string>();
   if (!cluster) cluster = cluster_of(whole_question, path);

@@ -54,9 +54,7 @@ void take(PlanFigures& figures, const Metrics& metrics) {
 // Extrapolates two simulations, of `few` and of `more` micro-batches, linearly to `all` micro-batches.
 void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer, double few, double more,
             double all) {
-  const auto extended = [&](double short_one, double long_one) {
-    return long_one + (long_one - short_one) / (more - few) * (all - more);
-  };
+  const Extrapolation extended{few, more, all};
   const Breakdown &a = shorter.breakdown, &b = longer.breakdown;
   take(figures, longer);
   figures.step_time_s = extended(shorter.step_time_s, longer.step_time_s);

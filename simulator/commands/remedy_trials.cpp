@@ -42,10 +42,9 @@ Shortened shortened(const Scenario& scenario, Effort effort) {
   return {stages, stages + (in_rounds ? stages : std::max(2, stages / 4))};
 }
 
-// Extrapolates linearly.
+// Returns the longer step's prediction with time, throughput and memory extrapolated to `all` micro-batches.
 Prediction extended(const Metrics& shorter, int less, Prediction longer, int more, int all) {
-  const double share = static_cast<double>(all - more) / (more - less);
-  const auto at_all = [&](double at_less, double at_more) { return at_more + share * (at_more - at_less); };
+  const Extrapolation at_all{static_cast<double>(less), static_cast<double>(more), static_cast<double>(all)};
   const double samples = longer.metrics.samples_per_s * longer.metrics.step_time_s * all / more;
   longer.metrics.step_time_s = at_all(shorter.step_time_s, longer.metrics.step_time_s);
   longer.metrics.samples_per_s = samples / longer.metrics.step_time_s;

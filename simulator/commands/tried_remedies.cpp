@@ -25,14 +25,9 @@ constexpr double kMostWastedGain = 0.01;  // a comparison with few micro-batches
 
 struct Candidate {
   Remedy remedy;
-  bool from_report = false;  // the advice of the report, which may change the batch or the cluster
-  double gain = 0;           // of the time per sample: 0.1 is 10 %
+  double gain = 0;  // of the time per sample: 0.1 is 10 %
   Trial trial;
 };
-
-std::string key_of(const std::string& assignment) {
-  return assignment.substr(0, assignment.find('='));
-}
 
 // Returns whether no key is in both lists.
 bool disjoint(const std::vector<std::string>& a, const std::vector<std::string>& b) {
@@ -72,8 +67,9 @@ public:
         passes_s_(passes_bound(p.scenario, false).seconds),
         rest_s_(std::max(0.0, p.metrics.step_time_s - passes_s_)) {}
 
-  // Sets each candidate's gain to an upper estimate: what bounds say of the passes, and all of the step that
-  // is not part of them. Drops those that are not valid or cannot gain enough, and sorts the rest.
+  // Sets each candidate's gain to an upper estimate: the difference between the bounds of the passes, plus
+  // the part of the step outside the passes that the remedy could save. Drops candidates that are not valid
+  // or cannot gain enough, and sorts the others by gain.
   void estimate(std::vector<Candidate>& candidates) const {
     for (Candidate& c : candidates) c.gain = gain(c.remedy);
     std::erase_if(candidates, [](const Candidate& c) { return !(c.gain >= kLeastGain); });
@@ -109,15 +105,16 @@ std::vector<Candidate> combinations(const std::vector<Candidate>& candidates) {
 }
 
 // Returns the first advice of the report, then remedies and pairs of them in turn, the most promising first.
-std::vector<Candidate> candidates_for(const Prediction& p, std::size_t& considered) {
+std::vector<Candidate> candidates_for(const Prediction& p) {
   const std::vector<Advice> advice = advice_of(p.result());
   std::vector<Candidate> singles, ordered;
   for (const Advice& one : advice)
-    singles.push_back({{.why = one.why, .sets = one.sets, .at_most_s = p.metrics.step_time_s}, true});
+    singles.push_back({{.why = one.why, .sets = one.sets, .at_most_s = p.metrics.step_time_s}});
   for (Remedy& remedy : remedies(p.scenario, p.metrics)) {
     // Degrees that stay as the scenario has them.
     std::erase_if(remedy.sets, [&](const std::string& set) {
-      const std::pair<std::string, std::string> setting = {key_of(set), set.substr(set.find('=') + 1)};
+      const std::pair<std::string, std::string> setting = {std::string(key_of(set)),
+                                                           set.substr(set.find('=') + 1)};
       return std::find(p.scenario.settings.begin(), p.scenario.settings.end(), setting) !=
              p.scenario.settings.end();
     });
@@ -128,14 +125,12 @@ std::vector<Candidate> candidates_for(const Prediction& p, std::size_t& consider
     else
       advised->remedy.kinds = std::move(remedy.kinds);
   }
-  considered = singles.size();
   if (!advice.empty()) ordered.push_back(singles.front());
   const Estimates estimates(p);
   estimates.estimate(singles);
   std::vector<Candidate> keeping = singles;
   std::erase_if(keeping, [](const Candidate& c) { return changes_the_question(c.remedy.sets); });
   std::vector<Candidate> pairs = combinations(keeping);
-  considered += pairs.size();
   estimates.estimate(pairs);
   for (std::size_t i = 0; i < std::max(singles.size(), pairs.size()); ++i)
     for (std::vector<Candidate>* from : {&singles, &pairs}) {
@@ -147,8 +142,8 @@ std::vector<Candidate> candidates_for(const Prediction& p, std::size_t& consider
 }
 
 TriedRemedy tried(const Candidate& c) {
-  return {c.remedy.why, c.remedy.sets,        c.trial.step_time_s, c.trial.samples_per_s,
-          c.gain,       c.trial.memory_bytes, c.from_report};
+  return {c.remedy.why,          c.remedy.sets, c.trial.step_time_s,
+          c.trial.samples_per_s, c.gain,        c.trial.memory_bytes};
 }
 
 // Simulates those candidates that were not simulated exactly before, and sorts all.
@@ -167,7 +162,7 @@ void simulate(std::vector<Candidate>& candidates, const Trials& trials, Effort e
   sort_by_gain(candidates);
 }
 
-// Simulates candidates in their order until enough of them were possible; those that are not cost little.
+// Simulates candidates in the given order until enough of them were possible. Impossible ones cost little.
 std::vector<Candidate> compare(const std::vector<Candidate>& ordered, const Trials& trials,
                                const Prediction& p) {
   const auto most =
@@ -222,12 +217,12 @@ void try_remedies(Prediction& p, int jobs, const std::function<void(std::size_t,
   if (p.scenario.text.empty() || !p.metrics.memory.fits || ops_of_trial(p) > kMostOpsOfTrial) return;
   const Trials trials(p, kMostOpsOfTrial, jobs, watch);
   p.remedies.emplace();
-  std::vector<Candidate> best = compare(candidates_for(p, p.remedies->considered), trials, p);
+  std::vector<Candidate> best = compare(candidates_for(p), trials, p);
   drop_needless(best, kLeastGain - kMostWastedGain);
   if (best.size() > kMostTold) best.resize(kMostTold);
   simulate(best, trials, Effort::precise, p);
   drop_needless(best, kLeastGain);
-  for (const Candidate& c : best) p.remedies->best.push_back(tried(c));
+  for (const Candidate& c : best) p.remedies->push_back(tried(c));
 }
 
 }  // namespace rehearse

@@ -6,10 +6,10 @@
 namespace rehearse {
 
 struct PassesBound {
-  // Of a step's forward and backward passes with the communication that holds them up, but without combining
-  // gradients and updating weights. Infinity if the model cannot be divided like this.
+  // Time of a step's forward and backward passes, including the communication that they wait for, without the
+  // gradients' all-reduce and the optimizer. Infinity if the model cannot be divided like this.
   double seconds = 0;
-  // On the fullest device, including the reserve; 0 if parts of the state are offloaded to hosts.
+  // Memory of the fullest device, including the reserve. 0 if state is offloaded to hosts.
   double bytes = 0;
 };
 

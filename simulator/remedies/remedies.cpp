@@ -15,11 +15,11 @@ constexpr std::array<RemedyKind, 15> kKinds = {recompute_less,   change_micro_ba
                                                overlap_more,     share_tokens,       change_gradient_sync,
                                                change_shards,    change_context,     change_servers};
 
+}  // namespace
+
 std::string_view key_of(std::string_view assignment) {
   return assignment.substr(0, assignment.find('='));
 }
-
-}  // namespace
 
 bool needs_what_is_lacking(const std::vector<std::string>& sets, const std::vector<std::string>& lacks) {
   return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/scenario/scenario.hpp"
@@ -22,6 +23,9 @@ struct Remedy {
 // global batch and the optimizer, and need nothing that the scenario's framework lacks
 // (StrategyChoice::lacks).
 std::vector<Remedy> remedies(const Scenario& scenario, const Metrics& metrics);
+
+// Returns the key of an assignment: "strategy.tensor".
+std::string_view key_of(std::string_view assignment);
 
 // Returns whether any of the assignments sets a key, or a key to a value, that the framework lacks.
 bool needs_what_is_lacking(const std::vector<std::string>& sets, const std::vector<std::string>& lacks);

@@ -15,16 +15,16 @@ constexpr std::size_t kMostTold = 2;  // so that an answer fits on one screen
 }  // namespace
 
 const TriedRemedy* remedy_with(const TriedRemedies& remedies, const std::vector<std::string>& sets) {
-  const auto found = std::find_if(remedies.best.begin(), remedies.best.end(),
+  const auto found = std::find_if(remedies.begin(), remedies.end(),
                                   [&](const TriedRemedy& remedy) { return remedy.sets == sets; });
-  return found == remedies.best.end() ? nullptr : &*found;
+  return found == remedies.end() ? nullptr : &*found;
 }
 
 std::string remedies_sentence(const Result& result, const std::string& bottleneck) {
   if (!result.remedies) return "";
   std::string text;
   std::vector<std::vector<std::string>> told;
-  for (const TriedRemedy& remedy : result.remedies->best) {
+  for (const TriedRemedy& remedy : *result.remedies) {
     if (told.size() == kMostTold) break;
     const std::string sets = fmt::format("--set {}", fmt::join(remedy.sets, " --set "));
     if (bottleneck.find("(try " + sets + ":") != std::string::npos) {
@@ -47,7 +47,7 @@ std::string remedies_sentence(const Result& result, const std::string& bottlenec
 
 nlohmann::ordered_json remedies_json(const TriedRemedies& remedies) {
   auto json = nlohmann::ordered_json::array();
-  for (const TriedRemedy& remedy : remedies.best)
+  for (const TriedRemedy& remedy : remedies)
     json.push_back({{"sets", remedy.sets},
                     {"why", remedy.why},
                     {"step_time_s", remedy.step_time_s},

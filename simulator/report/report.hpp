@@ -25,16 +25,12 @@ struct TriedRemedy {
   std::string why;
   std::vector<std::string> sets;  // "--set" assignments
   double step_time_s = 0, samples_per_s = 0;
-  double gain = 0;           // share by which the time per sample becomes shorter
-  double memory_bytes = 0;   // on the fullest device
-  bool from_report = false;  // it is an advice_of() the result, which may change the batch or the cluster
+  double gain = 0;          // share by which the time per sample becomes shorter
+  double memory_bytes = 0;  // on the fullest device
 };
-struct TriedRemedies {
-  std::size_t considered = 0;     // number of changes
-  std::vector<TriedRemedy> best;  // those that are worth it, the best first
-};
+using TriedRemedies = std::vector<TriedRemedy>;  // those that are worth it, the best first
 
-// Returns the one of the best changes that has these assignments; null if there is none.
+// Returns the change that has these assignments; null if there is none.
 const TriedRemedy* remedy_with(const TriedRemedies& remedies, const std::vector<std::string>& sets);
 
 // Everything that a writer can need.
