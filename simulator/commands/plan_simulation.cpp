@@ -7,9 +7,10 @@
 
 #include "models/text/error.hpp"
 #include "simulator/commands/predict.hpp"
-#include "simulator/commands/shortened_steps.hpp"
 #include "simulator/costs/reserved.hpp"
 #include "simulator/report/json.hpp"
+#include "simulator/scenario/fewer_microbatches.hpp"
+#include "simulator/schedule/op_count.hpp"
 #include "simulator/schedule/peak_memory.hpp"
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/critical_path.hpp"

@@ -4,10 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "simulator/commands/shortened_steps.hpp"
 #include "simulator/commands/task_pool.hpp"
 #include "simulator/costs/reserved.hpp"
+#include "simulator/scenario/fewer_microbatches.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/schedule/op_count.hpp"
 #include "simulator/schedule/peak_memory.hpp"
 #include "simulator/strategies/strategy.hpp"
 

@@ -12,10 +12,9 @@
 #include "simulator/costs/host.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/way_out.hpp"
-#include "simulator/schedule/peak_memory.hpp"
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
-#include "simulator/strategies/strategy.hpp"
+#include "simulator/strategies/worker_memory.hpp"
 
 namespace rehearse {
 namespace {
@@ -30,7 +29,7 @@ struct Remedy {
 // Returns the bytes of the fullest device; nullopt if the scenario cannot be planned.
 std::optional<double> needed(const Scenario& scenario) {
   try {
-    return peak_worker_bytes(*write_schedule(scenario).schedule);
+    return worker_bytes_of(scenario);
   } catch (const InputError&) {
     return std::nullopt;
   } catch (const RunError&) {

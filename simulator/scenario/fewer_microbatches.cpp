@@ -1,4 +1,4 @@
-#include "simulator/commands/shortened_steps.hpp"
+#include "simulator/scenario/fewer_microbatches.hpp"
 
 namespace rehearse {
 
@@ -11,12 +11,6 @@ Scenario with_microbatches(const Scenario& scenario, int microbatches) {
 
 double Extrapolation::operator()(double at_few, double at_more) const {
   return at_more + (at_more - at_few) / (more - few) * (all - more);
-}
-
-double ops_of(const Schedule& schedule) {
-  double ops = 0;
-  for (const Program& program : schedule.programs) ops += static_cast<double>(program.ops.size());
-  return ops;
 }
 
 }  // namespace rehearse

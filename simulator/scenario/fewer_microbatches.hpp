@@ -1,8 +1,7 @@
-// Scenarios with fewer micro-batches, whose steps are cheaper to simulate.
+// Scenarios with fewer micro-batches, whose steps are cheaper to write and to simulate.
 #pragma once
 
 #include "simulator/scenario/scenario.hpp"
-#include "simulator/schedule/schedule.hpp"
 
 namespace rehearse {
 
@@ -14,8 +13,5 @@ struct Extrapolation {
   double few = 0, more = 0, all = 0;
   double operator()(double at_few, double at_more) const;
 };
-
-// Returns the number of ops of all programs; repeated ops count once.
-double ops_of(const Schedule& schedule);
 
 }  // namespace rehearse
