@@ -13,7 +13,8 @@ void ask(const Sweep& sweep) {
   const std::int64_t points = sweep.points();
   if (points < 1 || points > kMostSweepPoints || sweep.hash().size() != 16) __builtin_trap();
   for (const std::int64_t point : {std::int64_t{1}, (points + 1) / 2, points}) {
-    if (sweep.overrides_of(point).size() != sweep.overrides.size() + sweep.keys().size()) __builtin_trap();
+    const Overrides overrides = sweep.overrides_of(point);
+    if (overrides.set != sweep.overrides || overrides.varied.size() != sweep.keys().size()) __builtin_trap();
     // Accepted values can be set.
     for (const SweepValue& value : sweep.values(point)) parse_toml_value(value.toml, {});
   }
