@@ -8,7 +8,7 @@
 #include "backend/calibrate/link_ranks.hpp"
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/host/join.hpp"
-#include "backend/host/products.hpp"
+#include "backend/host/wide_code.hpp"
 #include "backend/runtime/placement.hpp"
 #include "models/text/error.hpp"
 

@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "backend/host/machine.hpp"
-#include "backend/host/products.hpp"
 #include "backend/host/stopwatch.hpp"
+#include "backend/host/wide_code.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
 #include "backend/training/replay.hpp"
@@ -34,15 +34,8 @@ float* floats(const Array& array) {
   return reinterpret_cast<float*>(array.data);
 }
 
-template <Optimizer kind>
-void update_all(const StepConstants& constants, const OptimizerArrays& arrays) {
-  float *weights = floats(arrays.weights), *first = nullptr, *second = nullptr, unused = 0;
-  const float* gradient = floats(arrays.gradient);
-  if constexpr (has_momentum(kind)) first = floats(arrays.momentum);
-  if constexpr (has_second_moment(kind)) second = floats(arrays.second_moment);
-  for (std::size_t i = 0; i < arrays.weights.elements; ++i)
-    step_element<kind>(constants, gradient[i], weights[i], has_momentum(kind) ? first[i] : unused,
-                       has_second_moment(kind) ? second[i] : unused);
+long count_of(const Array& array) {
+  return static_cast<long>(array.elements);
 }
 
 }  // namespace
@@ -121,25 +114,19 @@ void HostArithmetic::gemm(int, const MatrixShape& shape, bool transpose_a, bool 
   product.a = floats(a);
   product.b = floats(b);
   product.c = floats(c);
-  product_codes().front().multiply(product);
+  wide_code().multiply(product);
 }
 
 void HostArithmetic::add_bias(int, const Array& y, const Array& bias, bool activate) {
   const long rows = rows_of("the bias's result", y, bias), columns = static_cast<long>(bias.elements);
   const float* add = floats(bias);
   float* row = floats(y);
-  for (long r = 0; r < rows; ++r, row += columns)
-    for (long j = 0; j < columns; ++j) {
-      const float sum = row[j] + add[j];
-      row[j] = activate ? activated(sum) : sum;
-    }
+  for (long r = 0; r < rows; ++r, row += columns) wide_code().add_bias(add, columns, activate, row);
 }
 
 void HostArithmetic::activation_backward(int, const Array& output, const Array& gradient) {
   expect_elements("the gradient", gradient, output.elements);
-  const float* y = floats(output);
-  float* dy = floats(gradient);
-  for (std::size_t i = 0; i < output.elements; ++i) dy[i] *= slope_at_output(y[i]);
+  wide_code().activation_backward(floats(output), count_of(output), floats(gradient));
 }
 
 void HostArithmetic::column_sums(int, const Array& gradient, const Array& sums, bool accumulate) {
@@ -148,8 +135,7 @@ void HostArithmetic::column_sums(int, const Array& gradient, const Array& sums, 
   const float* row = floats(gradient);
   float* sum = floats(sums);
   if (!accumulate) std::fill_n(sum, columns, 0.0f);
-  for (long r = 0; r < rows; ++r, row += columns)
-    for (long j = 0; j < columns; ++j) sum[j] += row[j];
+  for (long r = 0; r < rows; ++r, row += columns) wide_code().add(row, columns, sum);
 }
 
 void HostArithmetic::softmax_cross_entropy(int, const Array& logits, const Array& labels, float scale,
@@ -158,18 +144,19 @@ void HostArithmetic::softmax_cross_entropy(int, const Array& logits, const Array
   const long classes = rows_of("the logits", logits, labels);
   expect_elements("the losses", losses, labels.elements);
   expect_elements("the logits' gradient", gradient, logits.elements);
+  const WideCode& code = wide_code();
   const float *x = floats(logits), *label = floats(labels);
   float *loss = floats(losses), *dx = floats(gradient);
   for (long r = 0; r < rows; ++r, x += classes, dx += classes) {
     const long right = std::lround(label[r]);
     if (right < 0 || right >= classes)
       throw std::invalid_argument(fmt::format("label {}; allowed: 0 to {}", right, classes - 1));
-    const float most = *std::max_element(x, x + classes);
+    const float most = code.maximum(x, classes);
     const float right_logit = x[right];
-    float sum = 0;
-    for (long j = 0; j < classes; ++j) sum += dx[j] = std::exp(x[j] - most);
+    const float sum = code.exponentials(x, most, classes, dx);
     loss[r] = std::log(sum) + most - right_logit;
-    for (long j = 0; j < classes; ++j) dx[j] = scale * (dx[j] / sum - (j == right ? 1.0f : 0.0f));
+    code.scale(scale / sum, classes, dx);
+    dx[right] -= scale;
   }
 }
 
@@ -177,7 +164,7 @@ void HostArithmetic::row_maxima(int, const Array& logits, const Array& maxima) {
   const long classes = rows_of("the maxima", logits, maxima);
   const float* x = floats(logits);
   for (std::size_t r = 0; r < maxima.elements; ++r, x += classes)
-    floats(maxima)[r] = *std::max_element(x, x + classes);
+    floats(maxima)[r] = wide_code().maximum(x, classes);
 }
 
 void HostArithmetic::exponential_sums(int, const Array& logits, const RowLabels& labels, const Array& maxima,
@@ -185,11 +172,9 @@ void HostArithmetic::exponential_sums(int, const Array& logits, const RowLabels&
   expect_rows(labels.labels.elements, {maxima, sums, label_logits});
   const long classes = rows_of("the logits", logits, labels.labels);
   const float* x = floats(logits);
+  std::vector<float> powers(static_cast<std::size_t>(classes));
   for (std::size_t r = 0; r < sums.elements; ++r, x += classes) {
-    const float most = floats(maxima)[r];
-    float sum = 0;
-    for (long j = 0; j < classes; ++j) sum += std::exp(x[j] - most);
-    floats(sums)[r] = sum;
+    floats(sums)[r] = wide_code().exponentials(x, floats(maxima)[r], classes, powers.data());
     const long right = std::lround(floats(labels.labels)[r]) - static_cast<long>(labels.first_class);
     floats(label_logits)[r] = right >= 0 && right < classes ? x[right] : 0.0f;
   }
@@ -207,8 +192,9 @@ void HostArithmetic::split_cross_entropy(int, const Array& logits, const RowLabe
     const float most = floats(rows.maxima)[r], sum = floats(rows.sums)[r];
     floats(losses)[r] = std::log(sum) + most - floats(rows.label_logits)[r];
     const long right = std::lround(floats(labels.labels)[r]) - static_cast<long>(labels.first_class);
-    for (long j = 0; j < classes; ++j)
-      dx[j] = scale * (std::exp(x[j] - most) / sum - (j == right ? 1.0f : 0.0f));
+    wide_code().exponentials(x, most, classes, dx);
+    wide_code().scale(scale / sum, classes, dx);
+    if (right >= 0 && right < classes) dx[right] -= scale;
   }
 }
 
@@ -221,28 +207,20 @@ void HostArithmetic::largest(int, const Array& x, const Array& y) {
 
 void HostArithmetic::add(int, const Array& x, const Array& y) {
   expect_elements("the sum", y, x.elements);
-  const float* from = floats(x);
-  float* to = floats(y);
-  for (std::size_t i = 0; i < x.elements; ++i) to[i] += from[i];
+  wide_code().add(floats(x), count_of(x), floats(y));
 }
 
 void HostArithmetic::scale(int, float factor, const Array& x) {
-  float* numbers = floats(x);
-  for (std::size_t i = 0; i < x.elements; ++i) numbers[i] *= factor;
+  wide_code().scale(factor, count_of(x), floats(x));
 }
 
 void HostArithmetic::update(int, const OptimizerSettings& optimizer, long step,
                             const OptimizerArrays& arrays) {
   expect_optimizer_arrays(optimizer, arrays);
-  const StepConstants constants = step_constants(optimizer, step);
-  switch (optimizer.kind) {
-    case Optimizer::sgd:
-      return update_all<Optimizer::sgd>(constants, arrays);
-    case Optimizer::momentum:
-      return update_all<Optimizer::momentum>(constants, arrays);
-    case Optimizer::adam:
-      return update_all<Optimizer::adam>(constants, arrays);
-  }
+  const auto [weights, master, gradient, momentum, second_moment] = arrays;
+  wide_code().update(optimizer.kind, step_constants(optimizer, step), floats(gradient), count_of(weights),
+                     floats(weights), has_momentum(optimizer.kind) ? floats(momentum) : nullptr,
+                     has_second_moment(optimizer.kind) ? floats(second_moment) : nullptr);
 }
 
 Array HostArithmetic::scratch(int stream, std::size_t elements) {

@@ -157,7 +157,7 @@ public:
           elements::RowProducts{count(x) / std::max(count(factors), 1L), at(x), at(y), at(factors)});
   }
 
-private:
+protected:
   static float* at(const Array& array) { return elements::at(array); }
   static long count(const Array& array) { return static_cast<long>(array.elements); }
   static elements::Keep keep(const Dropout& d) {
@@ -169,6 +169,8 @@ private:
             static_cast<std::uint32_t>(RandomUse::dropout)};
   }
   static float scale_of(const AttentionShape& s) { return 1 / std::sqrt(static_cast<float>(s.head)); }
+
+private:
   Each each_;
 };
 

@@ -7,7 +7,8 @@
 namespace rehearse {
 
 long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step) {
-  const bool all = !options.on_processors && static_cast<double>(steps) * bytes_of_step <= kMostData;
+  const double most = options.on_processors ? kMostDataOnProcessors : kMostData;
+  const bool all = static_cast<double>(steps) * bytes_of_step <= most;
   return all ? std::max(steps, 1L) : 2;
 }
 
