@@ -16,6 +16,8 @@
 #include "models/text/error.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/program.hpp"
+#include "simulator/scenario/reading/command_scenario.hpp"
+#include "simulator/strategies/strategy.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_arithmetic.hpp"
 #include "backend/cuda/nccl_links.hpp"
@@ -191,6 +193,14 @@ int run(int argc, char** argv) {
       ->add_option("--table", measured.common.table,
                    "Write the time of each size of each message and collective as CSV")
       ->check(file_name());
+  std::vector<std::string> trained;
+  calibrate
+      ->add_option(
+          "--for", trained,
+          "Measure the kernels of this scenario, too (repeatable), so that its times rest on its own sizes")
+      ->check(CLI::ExistingFile)
+      ->allow_extra_args(false)
+      ->take_all();
   ScenarioArguments ground;
   auto* ground_option = calibrate->add_option(
       "--emulate", ground.scenario,
@@ -221,6 +231,10 @@ int run(int argc, char** argv) {
     throw InputError({},
                      "--nccl-algorithms, --nccl-protocols and --oversubscribe apply to GPUs only; allowed "
                      "with --device gpu");
+  for (const std::string& scenario : trained)
+    for (TrainedKernel& kernel :
+         trained_kernels(*write_schedule(read_command_scenario(scenario, {}, std::cin)).schedule))
+      measured.common.trained.push_back(std::move(kernel));
   if (*calibrate) make_folder(measured.common.folder);
   if (*calibrate && !ground.scenario.empty()) measured.ground = emulated_links(ground, std::cin);
   if (*calibrate) return run_host_calibrate(measured, std::cout);

@@ -14,7 +14,9 @@ void add_swiglu(LayerCost& layer, double bytes, double given) {
   constexpr double kFused = 16;  // bytes per 16-bit element, both passes together
   const double factor = given > 0 ? given / kFused : 1;
   layer.forward.push_back(moves(3 * bytes * factor, 2, 1));
+  layer.forward.back().form = MemoryForm::activation_forward;
   layer.backward_input.push_back(moves(5 * bytes * factor, 3, 2));
+  layer.backward_input.back().form = MemoryForm::activation_backward;
 }
 
 // The rows that a feed-forward processes, and the sets of weights they are distributed over.

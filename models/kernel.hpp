@@ -10,7 +10,9 @@ namespace rehearse {
 // What a memory-bound kernel computes. Rows are contiguous; with channels, they are the planes of [samples,
 // channels, height x width].
 enum class MemoryForm : std::uint8_t {
-  element_wise,         // also copies, look-ups and pooling
+  element_wise,        // also copies, look-ups and pooling
+  activation_forward,  // element-wise with a tanh or an exponential: GELU, the gate of SwiGLU
+  activation_backward,
   norm_forward,         // layer or RMS norm of each row: reads x, writes y
   norm_backward,        // reads x and dy, writes dx
   norm_parameters,      // gradients of gain and bias: reads x and dy, sums over the rows
@@ -22,6 +24,21 @@ enum class MemoryForm : std::uint8_t {
   batch_norm_sums,      // backward: reads x and dy, sums over each channel
   batch_norm_backward,  // reads both again, writes dx
 };
+
+// Returns whether a form works on rows or planes; others take each element by itself.
+constexpr bool has_rows(MemoryForm form) {
+  return form > MemoryForm::activation_backward;
+}
+inline constexpr std::array<std::string_view, 13> kMemoryFormNames = {
+    "element-wise",       "activation-forward", "activation-backward", "norm-forward", "norm-backward",
+    "norm-parameters",    "softmax-forward",    "softmax-backward",    "column-sums",  "channel-sums",
+    "batch-norm-forward", "batch-norm-sums",    "batch-norm-backward"};
+
+// Which operand of a product is stored transposed. A linear layer stores its weights as [inputs, outputs];
+// the gradient of its input multiplies by their transpose (b), that of its weights multiplies the transposed
+// input (a).
+enum class Transposed : std::uint8_t { none, a, b };
+inline constexpr std::array<std::string_view, 3> kTransposedNames = {"none", "a", "b"};
 
 // The kernels that compute attention: one after the other, with the scores in memory; or fused, without them
 // (Dao et al., "FlashAttention", 2022, arXiv 2205.14135; Dao, "FlashAttention-2", 2023, arXiv 2307.08691;
@@ -82,6 +99,7 @@ struct Kernel {
   float reads = 1, writes = 1, element = 0;
   int channels = 0;
   double width = 0;
+  Transposed transposed = Transposed::none;  // for kind gemm
   ConvolutionShape convolution;
 
   double flops() const { return 2 * m * n * k * batch * count; }  // multiply and add count as two

@@ -22,8 +22,12 @@ void add_linear(LayerCost& layer, double rows, double out, double in, double ele
   using Kind = Kernel::Kind;
   layer.parameters += in * out;
   layer.forward.push_back(product(Kind::gemm, rows, out, in, element));
-  if (input_gradient) layer.backward_input.push_back(product(Kind::gemm, rows, in, out, element));
+  if (input_gradient) {
+    layer.backward_input.push_back(product(Kind::gemm, rows, in, out, element));
+    layer.backward_input.back().transposed = Transposed::b;
+  }
   layer.backward_weight.push_back(product(Kind::gemm, out, in, rows, element));
+  layer.backward_weight.back().transposed = Transposed::a;
 }
 
 double share_of(double size, int shards) {

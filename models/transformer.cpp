@@ -210,7 +210,9 @@ void add_bias(LayerCost& layer, const Sizes& z, double width, bool fused) {
 
 void add_gelu(LayerCost& layer, double bytes) {
   layer.forward.push_back(moves(2 * bytes));
+  layer.forward.back().form = MemoryForm::activation_forward;
   layer.backward_input.push_back(moves(3 * bytes, 2, 1));
+  layer.backward_input.back().form = MemoryForm::activation_backward;
 }
 
 std::vector<Layer> transformer_layers(const Transformer& t, const PassShape& given) {

@@ -165,9 +165,9 @@ TEST_CASE("constants of a device come back from its kernels' times") {
       truth.kernel_overhead_s.value = 1e-6;
       Noise noise(7);
       std::vector<KernelSample> kernels;
-      const auto add = [&](const Kernel& kernel, bool held_out = false) {
+      const auto add = [&](const Kernel& kernel, KernelSample::Use use = KernelSample::Use::fitted) {
         const double s = kernel_time_s(kernel, truth, Precision::fp32) * (noisy ? noise.next() : 1);
-        kernels.push_back({"kernel", kernel, Precision::fp32, steady(s), held_out});
+        kernels.push_back({"kernel", kernel, Precision::fp32, steady(s), use});
       };
       const double large = c.units > 0 ? 4096 : 512;
       for (double k = 16; k <= 8192; k *= std::sqrt(2.0))
@@ -178,7 +178,7 @@ TEST_CASE("constants of a device come back from its kernels' times") {
       for (double images = 1; images <= 32; images *= 1.3)
         add(product(Kernel::Kind::convolution, 3136 * images, 256, 1152, 4));
       for (double bytes = 1e6; bytes <= 1e9; bytes *= 1.5) add(moves(bytes));
-      add(product(Kernel::Kind::gemm, 3000, 1000, 1000, 4), true);
+      add(product(Kernel::Kind::gemm, 3000, 1000, 1000, 4), KernelSample::Use::held_out);
       DeviceMeasures measures;
       measures.memory_bytes = 8e9;
       measures.triad_bytes = 1e9;

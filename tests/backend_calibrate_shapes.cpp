@@ -45,7 +45,7 @@ TEST_CASE("a calibration measures ResNet-50's convolutions, as what the device c
   for (const bool convolves : {false, true}) {
     CAPTURE(convolves);
     IdleDevice device(convolves);
-    const ComputeMeasurements found = measure_compute(device, 1e6, [](const std::string&, double) {});
+    const ComputeMeasurements found = measure_compute(device, 1e6, {}, [](const std::string&, double) {});
     CHECK(found.notes == device.notes());
     std::vector<Shape> shapes;
     for (const KernelSample& sample : found.kernels) {

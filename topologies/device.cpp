@@ -112,6 +112,7 @@ Device read_device(Section& section) {
   device.memory_efficiency = read_sourced(section, "memory_efficiency", kShare, 1);
   device.kernel_overhead_s = read_sourced(section, "kernel_overhead_us", {0, 1e6}, 1e-6);
   device.optimizer_bytes_per_parameter = read_sourced(section, "optimizer_bytes_per_parameter", {0, 1e4}, 1);
+  device.measured = read_measured_kernels(section);
   read_use_and_idle(section, "power_w", "idle_power_w", device.power_w, device.idle_power_w);
   section.finish();
   return device;

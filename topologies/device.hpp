@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "models/kernel.hpp"
 #include "models/precision.hpp"
 #include "models/text/document.hpp"
+#include "topologies/measured_kernels.hpp"
 
 namespace rehearse {
 
@@ -72,6 +74,7 @@ struct Device {
   ByPrecision gemm_efficiency_at, convolution_efficiency_at;
   // By AttentionKernels; the entry for unfused attention is not used.
   std::array<FusedAttentionShares, kAttentionKernelsNames.size()> fused_attention;
+  std::shared_ptr<const MeasuredKernels> measured;  // null: none; correct the times that the constants give
   ProductConstants products;
   double compute_units = 0;  // SMs; 0: no wave quantization
   double busy_units = 0;     // SMs that collectives take away from kernels (simulator/costs/interference.hpp)

@@ -68,9 +68,9 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
     base.compute_units = traits.compute_units;
     base.compute_capability = traits.compute_capability;
   }
-  ComputeMeasurements found = measure_compute(arithmetic, most_s, [&](const std::string& what, double done) {
-    progress.show(progress_text(what, done));
-  });
+  ComputeMeasurements found = measure_compute(
+      arithmetic, most_s, arguments.trained,
+      [&](const std::string& what, double done) { progress.show(progress_text(what, done)); });
   found.measures.memory_bytes = traits.memory_bytes;
   const DeviceFit fit =
       fit_device(base, found.kernels, found.measures, source_of(arguments, machine, base.title));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/calibrate/measure_compute.hpp"
 #include "backend/calibrate/measure_links.hpp"
 #include "backend/training/arithmetic.hpp"
 
@@ -28,8 +29,9 @@ struct CalibrateArguments {
   std::string base_device;
   double link_gbps = 0;  // the links' rate: profile has efficiencies instead of bandwidths; 0: unknown
   double most_s = 150;   // for all measurements together
-  std::string command;   // the command line, stated in the profiles
-  std::string versions;  // of the libraries in use: "Open MPI 4.1.4"
+  std::vector<TrainedKernel> trained;  // measured in addition to the usual kernels
+  std::string command;                 // the command line, stated in the profiles
+  std::string versions;                // of the libraries in use: "Open MPI 4.1.4"
 };
 
 // Returns the exit status: 0. Writes the summary to `out`, and progress to a terminal. Throws InputError

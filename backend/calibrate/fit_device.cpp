@@ -177,6 +177,30 @@ void take_measures(Device& device, const DeviceMeasures& m, const std::string& s
                          m.overhead.repeats, 1e6 * m.overhead.low_s, 1e6 * m.overhead.high_s));
 }
 
+// Returns the measured kernels, with or without the held-out ones; null if there are none. `device` has no
+// measured kernels, or they are ignored.
+std::shared_ptr<const MeasuredKernels> measured_kernels(Device device,
+                                                        const std::vector<KernelSample>& kernels,
+                                                        bool held_out, const std::string& source) {
+  device.measured = nullptr;
+  auto listed = std::make_shared<MeasuredKernels>();
+  listed->source = source;
+  for (const KernelSample& s : kernels) {
+    const Kernel::Kind kind = s.kernel.kind;
+    const bool of_table =
+        kind == Kernel::Kind::gemm || kind == Kernel::Kind::attention || kind == Kernel::Kind::memory;
+    if (!of_table || (s.use == KernelSample::Use::held_out && !held_out)) continue;
+    MeasuredKernel& row = listed->all.emplace_back();
+    row.kernel = s.kernel;
+    row.kernel.count = 1;
+    row.precision = computed_in(device, kind, s.precision);
+    row.seconds = s.time.median_s / s.kernel.count;
+    row.formula_s = kernel_time_s(row.kernel, device, s.precision);
+  }
+  if (listed->all.empty()) return nullptr;
+  return listed;
+}
+
 // If a peak is not given, sets it to the best measured rate.
 void take_peaks(Device& device, const std::vector<KernelSample>& kernels, const std::string& source) {
   for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) {
@@ -185,8 +209,8 @@ void take_peaks(Device& device, const std::vector<KernelSample>& kernels, const 
     const KernelSample* best = nullptr;
     const auto rate = [](const KernelSample& s) { return s.kernel.flops() / s.time.median_s; };
     for (const KernelSample& s : kernels)
-      if (static_cast<std::size_t>(s.precision) == p && s.kernel.kind == Kernel::Kind::gemm && !s.held_out &&
-          (best == nullptr || rate(s) > rate(*best)))
+      if (static_cast<std::size_t>(s.precision) == p && s.kernel.kind == Kernel::Kind::gemm &&
+          s.use != KernelSample::Use::held_out && (best == nullptr || rate(s) > rate(*best)))
         best = &s;
     if (best == nullptr) continue;
     peak = {rate(*best), Basis::measured,
@@ -203,16 +227,15 @@ DeviceFit fit_device(const Device& base, const std::vector<KernelSample>& kernel
   DeviceFit fit;
   fit.device = base;
   Device& device = fit.device;
+  device.measured = nullptr;
   take_measures(device, measures, source);
   take_peaks(device, kernels, source);
 
   std::array<Samples, kPrecisionNames.size()> products;
   Samples memory, convolutions, attention, held_out;
   for (const KernelSample& s : kernels) {
-    if (s.held_out) {
-      held_out.push_back(&s);
-      continue;
-    }
+    if (s.use == KernelSample::Use::held_out) held_out.push_back(&s);
+    if (s.use != KernelSample::Use::fitted) continue;
     if (s.kernel.kind == Kernel::Kind::memory) memory.push_back(&s);
     if (s.kernel.kind == Kernel::Kind::convolution) convolutions.push_back(&s);
     if (s.kernel.kind == Kernel::Kind::attention) attention.push_back(&s);
@@ -256,7 +279,9 @@ DeviceFit fit_device(const Device& base, const std::vector<KernelSample>& kernel
             1e9 * s.low_s / measures.adam_parameters, 1e9 * s.high_s / measures.adam_parameters, counted,
             mixed)};
   }
+  device.measured = measured_kernels(device, kernels, false, source);
   if (!held_out.empty()) fit.held_out = residual_of("held out", device, held_out);
+  device.measured = measured_kernels(device, kernels, true, source);
   return fit;
 }
 

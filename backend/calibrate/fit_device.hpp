@@ -15,7 +15,9 @@ struct KernelSample {
   Kernel kernel;
   Precision precision = Precision::fp32;
   Sample time;
-  bool held_out = false;  // predicted, not fitted
+  // Held-out kernels test the fit. Listed ones are only among the measured kernels, because the constants
+  // cannot explain them: operands stay in caches, or the kernel is not a copy.
+  enum class Use { fitted, held_out, listed } use = Use::fitted;
 };
 
 // How well a constant, or several together, explain their kernels.
@@ -48,8 +50,9 @@ struct DeviceMeasures {
 // attention_efficiency. Minimizes Huber's loss of ln(predicted / measured), which is quadratic up to 10 %, by
 // golden-section search, nested for two constants. Values that `base` has for peaks, nominal bandwidth and
 // memory are retained; where it has none (value 0), the peak becomes the best rate of the precision's
-// products, and the bandwidth that of the triad. The source of every measured number begins with `source`.
-// Throws std::invalid_argument without products or without a triad.
+// products, and the bandwidth that of the triad. All products, attention and memory kernels become the
+// device's measured kernels; the held-out ones are predicted without themselves. The source of every measured
+// number begins with `source`. Throws std::invalid_argument without products or without a triad.
 DeviceFit fit_device(const Device& base, const std::vector<KernelSample>& kernels,
                      const DeviceMeasures& measures, const std::string& source);
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "models/kernels.hpp"
 #include "models/text/error.hpp"
@@ -14,13 +15,17 @@ namespace rehearse {
 namespace {
 
 using Kind = Kernel::Kind;
+using Use = KernelSample::Use;
 constexpr double kBeyondCaches =
     256e6;  // bytes of each of two arrays: together twice the largest last-level caches
+
+constexpr double kLeastBeyondCaches = 128e6;  // bytes of a copy's two arrays
 
 struct Wanted {
   Kind kind;
   double m, n, k, batch;
-  bool held_out = false;
+  KernelSample::Use use = KernelSample::Use::fitted;
+  Transposed transposed = Transposed::none;
   Convolution layer = {};  // if images > 0: the convolution that the product computes
   double images = 0;
 };
@@ -39,6 +44,7 @@ Convolution resnet_layer(double in_channels, double out_channels, double kernel,
 
 Kernel kernel_of(const Wanted& w, Precision precision) {
   Kernel kernel = product(w.kind, w.m, w.n, w.k, element_bytes(precision), w.batch);
+  kernel.transposed = w.transposed;
   if (w.images > 0)
     kernel.convolution =
         convolution_kernel(w.layer, w.images, element_bytes(precision), ConvolutionShape::Pass::forward)
@@ -58,7 +64,9 @@ std::vector<Wanted> wanted_products() {
        {16, 32, 64, 128, 512, 2048})  // rows of a batch through a layer, and its gradients
     for (const double width : {256, 1024, 4096}) {
       all.push_back({Kind::gemm, rows, width, width, 1});
+      all.push_back({Kind::gemm, rows, width, width, 1, Use::listed, Transposed::b});
       all.push_back({Kind::gemm, width, width, rows, 1});
+      all.push_back({Kind::gemm, width, width, rows, 1, Use::listed, Transposed::a});
     }
   for (const double batch : {8, 32, 128})  // heads of width 64 over 128 to 512 tokens: scores, then values
     for (const double tokens : {128, 512}) {
@@ -71,7 +79,8 @@ std::vector<Wanted> wanted_products() {
                                      resnet_layer(128, 128, 3, 1, 28), resnet_layer(256, 256, 3, 1, 14),
                                      resnet_layer(512, 512, 3, 1, 7), resnet_layer(256, 1024, 1, 1, 14)}) {
       const Kernel kernel = convolution_kernel(layer, images, 4, ConvolutionShape::Pass::forward);
-      all.push_back({Kind::convolution, kernel.m, kernel.n, kernel.k, 1, false, layer, images});
+      all.push_back(
+          {Kind::convolution, kernel.m, kernel.n, kernel.k, 1, Use::fitted, Transposed::none, layer, images});
     }
   // Predicted instead of fitted: other shapes of the same kinds.
   const Wanted held_out[] = {
@@ -81,7 +90,7 @@ std::vector<Wanted> wanted_products() {
       {Kind::gemm, 192, 192, 4096, 1},   {Kind::gemm, 784, 1024, 64, 1},    {Kind::gemm, 6144, 1536, 6144, 1},
       {Kind::gemm, 2500, 2500, 2500, 1}, {Kind::gemm, 5000, 5000, 5000, 1}};
   for (Wanted w : held_out) {
-    w.held_out = true;
+    w.use = Use::held_out;
     all.push_back(w);
   }
   // Shuffles, so that changes on the machine affect all kinds, except for the first few, which show how fast
@@ -90,7 +99,39 @@ std::vector<Wanted> wanted_products() {
   return all;
 }
 
+// Memory-bound kernels of transformers and perceptrons, of 16 kB to 64 MB in rows of 64 to 4,096 numbers.
+std::vector<Kernel> kernels_on_rows() {
+  std::vector<Kernel> all;
+  for (const double bytes : {16e3, 256e3, 4e6, 64e6}) {
+    Kernel forward = moves(2 * bytes), backward = moves(3 * bytes, 2, 1);
+    all.push_back(forward);   // a copy
+    all.push_back(backward);  // a sum
+    forward.form = MemoryForm::activation_forward;
+    backward.form = MemoryForm::activation_backward;
+    all.push_back(forward);
+    all.push_back(backward);
+    for (const double width : {64.0, 512.0, 4096.0}) {
+      if (4 * width > bytes) continue;
+      const RowArrays rows{bytes, width, 4};
+      for (const Kernel& kernel : {norm_forward(rows), norm_backward(rows), norm_parameters(rows),
+                                   softmax_forward(rows), softmax_backward(rows), column_sums(rows)})
+        all.push_back(kernel);
+    }
+  }
+  std::shuffle(all.begin(), all.end(), std::mt19937(2));
+  return all;
+}
+
+std::string identity(const Kernel& k, Precision precision) {
+  return fmt::format("{} {} {} {} {} {} {:.6g} {} {} {:g} {:g} {} {} {}", static_cast<int>(k.kind), k.m, k.n,
+                     k.k, k.batch, static_cast<int>(k.transposed), k.bytes, static_cast<int>(k.form), k.width,
+                     k.reads, k.writes, k.channels, k.backward, static_cast<int>(precision));
+}
+
 std::string words(const Kernel& kernel) {
+  if (kernel.kind == Kind::memory)
+    return fmt::format("{} of {:g} kB", kMemoryFormNames[static_cast<std::size_t>(kernel.form)],
+                       kernel.bytes / 1e3);
   std::string text = kernel.batch > 1 ? fmt::format("{:g} of ", kernel.batch) : "";
   return text + fmt::format("{:g} x {:g} x {:g}", kernel.m, kernel.n, kernel.k);
 }
@@ -167,8 +208,10 @@ void measure_memory(Measuring& measuring, Arithmetic& arithmetic, double share_s
   for (const double bytes : {1e6, 4e6, 16e6, 64e6, 128e6, 256e6}) {
     const Kernel kernel = moves(bytes);
     const std::string what = fmt::format("{:g} MB", bytes / 1e6);
+    // The efficiency is that of memory. Arrays that caches hold are only listed.
     kernels.push_back({what, kernel, Precision::fp32,
-                       measuring.kernel("memory, " + what, share_s, kernel, Precision::fp32)});
+                       measuring.kernel("memory, " + what, share_s, kernel, Precision::fp32),
+                       bytes < kLeastBeyondCaches ? Use::listed : Use::fitted});
   }
   measures.overhead = measuring.of("kernel overhead", share_s, [&] { arithmetic.nothing(0); });
 }
@@ -198,16 +241,39 @@ std::vector<Precision> precisions_of(Arithmetic& arithmetic) {
   return all;
 }
 
-ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s, const Progress& progress) {
+std::vector<TrainedKernel> trained_kernels(const Schedule& schedule) {
+  std::vector<TrainedKernel> all;
+  std::set<std::string> seen;
+  for (const Work& work : schedule.works)
+    for (Kernel kernel : work.kernels) {
+      kernel.count = 1;
+      const bool nothing = kernel.flops() == 0 && kernel.bytes < 1;
+      if (kernel.kind != Kind::fixed && !nothing && seen.insert(identity(kernel, work.precision)).second)
+        all.push_back({kernel, work.precision});
+    }
+  return all;
+}
+
+ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s,
+                                    const std::vector<TrainedKernel>& trained, const Progress& progress) {
   ComputeMeasurements found;
   Measuring measuring(arithmetic, most_s, progress);
   const std::vector<Wanted> wanted = wanted_products();
   const std::vector<Precision> precisions = precisions_of(arithmetic);
-  const double count = static_cast<double>(wanted.size() * precisions.size() + 15);
+  const std::vector<Kernel> on_rows = kernels_on_rows();
+  const double count =
+      static_cast<double>(trained.size() + on_rows.size() + wanted.size() * precisions.size() + 15);
   double share_s = most_s / count;
   measure_memory(measuring, arithmetic, share_s, found.measures, found.kernels);
   measure_update(measuring, arithmetic, share_s, found.measures);
   if (arithmetic.traits().compute_capability > 0) found.issue = measuring.issuing(share_s);
+  const auto list = [&](const Kernel& kernel, Precision precision) {
+    const std::string what = words(kernel);
+    found.kernels.push_back(
+        {what, kernel, precision, measuring.kernel(what, share_s, kernel, precision), Use::listed});
+  };
+  for (const TrainedKernel& kernel : trained) list(kernel.kernel, kernel.precision);
+  for (const Kernel& kernel : on_rows) list(kernel, Precision::fp32);
 
   double left = static_cast<double>(wanted.size() * precisions.size());
   for (const Precision precision : precisions) {
@@ -226,7 +292,7 @@ ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s, const
       if (measuring.replayed().convolution)
         kernel =
             convolution_kernel(w.layer, w.images, element_bytes(precision), ConvolutionShape::Pass::forward);
-      found.kernels.push_back({what, kernel, precision, time, w.held_out});
+      found.kernels.push_back({what, kernel, precision, time, w.use});
     }
   }
   found.taken_off = measuring.taken_off();

@@ -7,6 +7,7 @@
 
 #include "backend/calibrate/fit_device.hpp"
 #include "backend/training/arithmetic.hpp"
+#include "simulator/schedule/schedule.hpp"
 
 namespace rehearse {
 
@@ -24,12 +25,23 @@ struct ComputeMeasurements {
 // Returns the precisions in which the device has arithmetic.
 std::vector<Precision> precisions_of(Arithmetic& arithmetic);
 
-// Measures products: square ones from 128 to 8,192; sums of all lengths (k from 16 to 8,192); tall and skinny
-// ones, as in transformers and perceptrons; batched ones (attention); convolutions of ResNet-50 (as the
-// equivalent products, if the device has no convolution algorithm); element-wise kernels from 1 MB on. Also
-// measures y += x far beyond any cache, Adam's update, and the smallest kernel. Adapts the sizes to the
-// device's speed: skips kernels of which a single run would take more than its share of `most_s`, the total
-// seconds. Throws RunError if the device fails.
-ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s, const Progress& progress);
+// A kernel that a training computes.
+struct TrainedKernel {
+  Kernel kernel;
+  Precision precision = Precision::fp32;
+};
+
+// Returns the different kernels of a schedule, each once; those of measured profiles are left out.
+std::vector<TrainedKernel> trained_kernels(const Schedule& schedule);
+
+// Measures the `trained` kernels first. Then measures products: square ones from 128 to 8,192; sums of all
+// lengths (k from 16 to 8,192); tall and skinny ones, as in transformers and perceptrons; batched ones
+// (attention); convolutions of ResNet-50 (as the equivalent products, if the device has no convolution
+// algorithm); element-wise kernels from 1 MB on; and memory-bound kernels of all forms on rows, in and beyond
+// the caches. Also measures y += x far beyond any cache, Adam's update, and the smallest kernel. Adapts the
+// sizes to the device's speed: skips kernels of which a single run would take more than its share of
+// `most_s`, the total seconds. Throws RunError if the device fails.
+ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s,
+                                    const std::vector<TrainedKernel>& trained, const Progress& progress);
 
 }  // namespace rehearse

@@ -68,6 +68,7 @@ std::string device_profile_text(const Device& device, const std::string& heading
   add("memory_efficiency", device.memory_efficiency, 1);
   add("kernel_overhead_us", device.kernel_overhead_s, 1e-6);
   add("optimizer_bytes_per_parameter", device.optimizer_bytes_per_parameter, 1);
+  if (device.measured) out += measured_kernels_text(*device.measured);
   add_by_precision(out, "peak_tflops", device.peak_flops, 1e12);
   add_by_precision(out, "gemm_efficiency_at", device.gemm_efficiency_at, 1);
   add_by_precision(out, "convolution_efficiency_at", device.convolution_efficiency_at, 1);

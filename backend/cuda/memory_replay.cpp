@@ -35,6 +35,8 @@ void issue(kernels::Stream stream, const RowKernel& kernel, std::size_t count, P
   const auto floats = [&](std::size_t elements) { return pieces.take(elements, Precision::fp32); };
   switch (kernel.form) {
     case MemoryForm::element_wise:
+    case MemoryForm::activation_forward:
+    case MemoryForm::activation_backward:
       return;
     case MemoryForm::norm_forward: {
       const Array gain = row(), bias = row(), x = full(), y = full(), statistics = floats(2 * rows);
@@ -96,7 +98,7 @@ void issue(kernels::Stream stream, const RowKernel& kernel, std::size_t count, P
 }
 
 std::optional<RowKernel> row_kernel(const Kernel& kernel, Precision precision) {
-  if (kernel.form == MemoryForm::element_wise || kernel.width < 1 || kernel.bytes <= 0) return {};
+  if (!has_rows(kernel.form) || kernel.width < 1 || kernel.bytes <= 0) return {};
   RowKernel rows{kernel.form, kernel.reads > 2, precision, whole(kernel.width),
                  static_cast<std::size_t>(kernel.channels)};
   const double element = static_cast<double>(kernel.element);

@@ -15,7 +15,6 @@
 #include "backend/host/wide_code.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
-#include "backend/training/replay.hpp"
 #include "models/kernels.hpp"
 #include "models/text/error.hpp"
 
@@ -23,10 +22,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-
-// Size of the memory that replay() works on, unless a single product needs more: larger than any cache, so
-// that memory-bound kernels really are memory-bound.
-constexpr std::size_t kScratchElements = std::size_t{64} << 20;
 
 float* floats(const Array& array) {
   if (array.precision != Precision::fp32)
@@ -221,47 +216,6 @@ void HostArithmetic::update(int, const OptimizerSettings& optimizer, long step,
   wide_code().update(optimizer.kind, step_constants(optimizer, step), floats(gradient), count_of(weights),
                      floats(weights), has_momentum(optimizer.kind) ? floats(momentum) : nullptr,
                      has_second_moment(optimizer.kind) ? floats(second_moment) : nullptr);
-}
-
-Array HostArithmetic::scratch(int stream, std::size_t elements) {
-  Array& array = scratch_.at(static_cast<std::size_t>(stream));
-  if (array.elements < elements) {
-    release(std::exchange(array, {}));
-    array = allocate(elements, Precision::fp32);
-    for (std::size_t i = 0; i < elements; ++i) floats(array)[i] = filler(i);
-  }
-  return array;
-}
-
-Replayed HostArithmetic::replay(int stream, const Kernel& kernel, Precision) {
-  const ReplayPlan plan = plan_replay(kernel, kScratchElements);
-  Replayed done;
-  for (const ReplayPart& part : {plan.main, plan.rest}) {
-    const Array memory = scratch(stream, part.launches > 0 ? part.scratch_elements() : 0);
-    const auto [m, n, k] = part.shape;
-    for (long launch = 0; launch < part.launches; ++launch) {
-      std::size_t begin = 0;
-      const auto next = [&](std::size_t elements) {
-        begin += elements;
-        return memory.part(begin - elements, elements);
-      };
-      if (!part.is_product()) {
-        const Array from = next(part.elements), to = next(part.elements);
-        copy(stream, from, to);
-        done.bytes += static_cast<double>(from.bytes() + to.bytes());
-      }
-      for (long i = 0; i < part.batch; ++i) {
-        const Array a = next(static_cast<std::size_t>(m * k)), b = next(static_cast<std::size_t>(k * n)),
-                    c = next(static_cast<std::size_t>(m * n));
-        gemm(stream, part.shape, false, false, 1, a, b, 0, c);
-        // Counts what was multiplied, not what was requested.
-        done.flops +=
-            2.0 * static_cast<double>(a.elements) * static_cast<double>(b.elements) / static_cast<double>(k);
-        done.bytes += static_cast<double>(a.bytes() + b.bytes() + c.bytes());
-      }
-    }
-  }
-  return done;
 }
 
 }  // namespace rehearse

@@ -9,8 +9,8 @@
 namespace rehearse {
 
 // Arrays are in the process's memory. Throws RunError for bf16 and tf32 arrays. replay() accepts kernels of
-// any precision; it computes their products in fp32, and convolutions as the equivalent products. It replays
-// every form of memory-bound kernel as a copy that reads and writes the same number of bytes.
+// any precision; it computes their products in fp32, convolutions as the equivalent products, and
+// memory-bound kernels in their form, on fp32 numbers of as many bytes; those over channels become copies.
 class HostArithmetic : public Arithmetic {
 public:
   explicit HostArithmetic(int streams = 1);
@@ -49,6 +49,7 @@ public:
 
 private:
   Array scratch(int stream, std::size_t elements);
+  Replayed replay_memory(int stream, const Kernel& kernel);
   std::vector<Array> scratch_;  // of replay(), one per stream; grows on demand
 };
 

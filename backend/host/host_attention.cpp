@@ -127,6 +127,7 @@ void HostTransformer::attend(int, const AttentionShape& s, const Dropout& dropou
   const WideCode& code = wide_code();
   const Keep keep = this->keep(dropout);
   const float scale = scale_of(s);
+  const bool at_once = s.begins && s.ends;  // no later step of a ring raises the maximum
   const std::vector<KeyRun> runs = key_runs(s);
   std::vector<float> scores, powers;
   for_each_block(s, runs, [&](const Block& block) {
@@ -146,7 +147,7 @@ void HostTransformer::attend(int, const AttentionShape& s, const Dropout& dropou
       for (const KeyRun& run : runs) {
         const KeyRun part = seen(query, run);
         if (part.count == 0) continue;
-        std::copy_n(score + part.first, part.count, share + part.position);
+        if (!at_once) std::copy_n(score + part.first, part.count, share + part.position);
         most = std::max(most, code.maximum(score + part.first, part.count));
       }
       const float smaller = std::exp(before - most);
@@ -156,6 +157,7 @@ void HostTransformer::attend(int, const AttentionShape& s, const Dropout& dropou
         const KeyRun part = seen(query, run);
         if (part.count == 0) continue;
         sum += code.exponentials(score + part.first, most, part.count, power + part.first);
+        if (at_once) std::copy_n(power + part.first, part.count, share + part.position);
         drop_shares(s, keep, at(dropout.samples), query, part, power + part.first);
       }
       maxima[static_cast<std::size_t>(i)] = most;
@@ -172,7 +174,7 @@ void HostTransformer::attend(int, const AttentionShape& s, const Dropout& dropou
       }
       float* share = at(shares) + (block.begin + i) * s.keys + query.first_key;
       code.scale(1 / sum, s.value_head, at(y) + query.row(s) * s.value_head);
-      code.exponentials(share, most, query.end_key - query.first_key, share);
+      if (!at_once) code.exponentials(share, most, query.end_key - query.first_key, share);
       code.scale(1 / sum, query.end_key - query.first_key, share);
     }
   });

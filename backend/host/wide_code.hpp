@@ -42,7 +42,7 @@ struct WideCode {
   float (*inner_product)(const float* x, const float* y, long count) = nullptr;
 
   float (*maximum)(const float* x, long count) = nullptr;  // of at least one element
-  // y = exp(x - most), or 0 where that is below the smallest float; returns the sum of y.
+  // y = exp(x - most), but at least exp(-87); returns the sum of y.
   float (*exponentials)(const float* x, float most, long count, float* y) = nullptr;
 
   // The perceptron's activation function and its slope (element_wise.hpp).

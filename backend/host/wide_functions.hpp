@@ -73,11 +73,21 @@ float maximum_of(const float* x, long count) {
 }
 
 float exponentials_of(const float* x, float most, long count, float* y) {
-  Vector result(y, count);
-  // Eigen's exp() returns the smallest normal number where the function is smaller.
-  const auto shifted = Input(x, count) - most;
-  result = (shifted > -87.0f).select(shifted.exp(), 0.0f);
-  return result.sum();
+  // A select() would not be vectorized. exp(-87) is nearly the smallest normal number.
+  constexpr long kPiece = 16;  // the widest vectors; what is left over would be computed one by one
+  const long whole = count / kPiece * kPiece;
+  float sum = 0;
+  if (whole > 0) {
+    Vector result(y, whole);
+    result = (Input(x, whole) - most).max(-87.0f).exp();
+    sum = result.sum();
+  }
+  if (whole == count) return sum;
+  Eigen::Array<float, kPiece, 1> rest = Eigen::Array<float, kPiece, 1>::Constant(most - 87.0f);
+  rest.head(count - whole) = Input(x + whole, count - whole);
+  rest = (rest - most).max(-87.0f).exp();
+  Vector(y + whole, count - whole) = rest.head(count - whole);
+  return sum + rest.head(count - whole).sum();
 }
 
 // ----- activation functions

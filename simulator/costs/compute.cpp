@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "simulator/costs/measured_ratio.hpp"
 #include "simulator/costs/memory.hpp"
 
 namespace rehearse {
@@ -137,7 +138,8 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
   time.overhead_s = device.kernel_overhead_s.value;
   time.bound = time.arithmetic_s >= time.memory_s ? Bound::compute : Bound::memory;
   if (time.overhead_s > time.one_s) time.bound = Bound::overhead;
-  time.one_s += time.overhead_s;
+  time.correction = measured_ratio(kernel, device, used);
+  time.one_s = time.correction * (time.one_s + time.overhead_s);
   time.seconds = kernel.count * time.one_s;
   return time;
 }

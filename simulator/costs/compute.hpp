@@ -28,10 +28,12 @@ struct KernelTime {
   Bound bound = Bound::memory;
   ProductTime product;    // matrix products and convolutions
   bool winograd = false;  // a convolution that uses Winograd's algorithm
+  double correction = 1;  // the factor by which similar measured kernels have corrected the total
 };
 
 // Computes the time of a kernel. For matrix products it is max(FLOPs over the reached peak, bytes over the
-// reached memory bandwidth) plus the overhead; compute.cpp and product.cpp cite the source of each term.
+// reached memory bandwidth) plus the overhead; compute.cpp and product.cpp cite the source of each term. If
+// the device has measured kernels, they correct it (measured_ratio.hpp).
 KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision precision);
 
 // Returns the share of the device's peak (of its memory bandwidth, for kernels without products) that
