@@ -13,6 +13,7 @@ enum class MemoryForm : std::uint8_t {
   element_wise,        // also copies, look-ups and pooling
   activation_forward,  // element-wise with a tanh or an exponential: GELU, the gate of SwiGLU
   activation_backward,
+  adam_update,          // an optimizer step, which models do not list among their kernels
   norm_forward,         // layer or RMS norm of each row: reads x, writes y
   norm_backward,        // reads x and dy, writes dx
   norm_parameters,      // gradients of gain and bias: reads x and dy, sums over the rows
@@ -27,12 +28,12 @@ enum class MemoryForm : std::uint8_t {
 
 // Returns whether a form works on rows or planes; others take each element by itself.
 constexpr bool has_rows(MemoryForm form) {
-  return form > MemoryForm::activation_backward;
+  return form > MemoryForm::adam_update;
 }
-inline constexpr std::array<std::string_view, 13> kMemoryFormNames = {
-    "element-wise",       "activation-forward", "activation-backward", "norm-forward", "norm-backward",
-    "norm-parameters",    "softmax-forward",    "softmax-backward",    "column-sums",  "channel-sums",
-    "batch-norm-forward", "batch-norm-sums",    "batch-norm-backward"};
+inline constexpr std::array<std::string_view, 14> kMemoryFormNames = {
+    "element-wise",  "activation-forward", "activation-backward", "adam-update",        "norm-forward",
+    "norm-backward", "norm-parameters",    "softmax-forward",     "softmax-backward",   "column-sums",
+    "channel-sums",  "batch-norm-forward", "batch-norm-sums",     "batch-norm-backward"};
 
 // Which operand of a product is stored transposed. A linear layer stores its weights as [inputs, outputs];
 // the gradient of its input multiplies by their transpose (b), that of its weights multiplies the transposed

@@ -5,6 +5,7 @@
 #include "models/text/error.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/costs/measured_ratio.hpp"
+#include "simulator/costs/memory.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;
@@ -134,4 +135,23 @@ TEST_CASE("measured kernels that say too little are refused") {
     CAPTURE(found);
     CHECK(found.find(c.error) != std::string::npos);
   }
+}
+
+TEST_CASE("measured updates correct those of Adam, and measured copies those of other optimizers") {
+  Device device = device_preset("cpu-core");
+  const auto update = [&](Optimizer optimizer) {
+    Work work;
+    work.precision = Precision::fp32;
+    work.parameters_updated = 1e5;
+    work.optimizer_bytes = 1e5 * update_bytes(optimizer, Precision::fp32, Precision::fp32);
+    return work;
+  };
+  const double adam_s = work_time_s(update(Optimizer::adam), device),
+               sgd_s = work_time_s(update(Optimizer::sgd), device);
+  Kernel adam = moves(update(Optimizer::adam).optimizer_bytes);
+  adam.form = MemoryForm::adam_update;
+  device = measured_device({{adam, Precision::fp32, 1e-4, 2e-4},
+                            {moves(update(Optimizer::sgd).optimizer_bytes), Precision::fp32, 1e-4, 4e-4}});
+  CHECK(work_time_s(update(Optimizer::adam), device) == Approx(adam_s / 2));
+  CHECK(work_time_s(update(Optimizer::sgd), device) == Approx(sgd_s / 4));
 }

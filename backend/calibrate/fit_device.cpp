@@ -177,6 +177,16 @@ void take_measures(Device& device, const DeviceMeasures& m, const std::string& s
                          m.overhead.repeats, 1e6 * m.overhead.low_s, 1e6 * m.overhead.high_s));
 }
 
+double formula_s(const Kernel& kernel, const Device& device, Precision precision) {
+  if (kernel.kind != Kernel::Kind::memory || kernel.form != MemoryForm::adam_update)
+    return kernel_time_s(kernel, device, precision);
+  Work update;
+  update.precision = Precision::fp32;
+  update.optimizer_bytes = kernel.bytes;
+  update.parameters_updated = kernel.bytes / update_bytes(Optimizer::adam, Precision::fp32, Precision::fp32);
+  return work_time_s(update, device);
+}
+
 // Returns the measured kernels, with or without the held-out ones; null if there are none. `device` has no
 // measured kernels, or they are ignored.
 std::shared_ptr<const MeasuredKernels> measured_kernels(Device device,
@@ -195,7 +205,7 @@ std::shared_ptr<const MeasuredKernels> measured_kernels(Device device,
     row.kernel.count = 1;
     row.precision = computed_in(device, kind, s.precision);
     row.seconds = s.time.median_s / s.kernel.count;
-    row.formula_s = kernel_time_s(row.kernel, device, s.precision);
+    row.formula_s = formula_s(row.kernel, device, s.precision);
   }
   if (listed->all.empty()) return nullptr;
   return listed;

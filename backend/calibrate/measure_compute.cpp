@@ -10,6 +10,7 @@
 
 #include "models/kernels.hpp"
 #include "models/text/error.hpp"
+#include "simulator/costs/memory.hpp"
 
 namespace rehearse {
 namespace {
@@ -216,7 +217,8 @@ void measure_memory(Measuring& measuring, Arithmetic& arithmetic, double share_s
   measures.overhead = measuring.of("kernel overhead", share_s, [&] { arithmetic.nothing(0); });
 }
 
-void measure_update(Measuring& measuring, Arithmetic& arithmetic, double share_s, DeviceMeasures& measures) {
+void measure_update(Measuring& measuring, Arithmetic& arithmetic, double share_s, DeviceMeasures& measures,
+                    std::vector<KernelSample>& kernels) {
   constexpr std::size_t kParameters = std::size_t{16} << 20;
   const OwnedArray weights(arithmetic, kParameters, Precision::fp32),
       gradient(arithmetic, kParameters, Precision::fp32), first(arithmetic, kParameters, Precision::fp32),
@@ -227,6 +229,20 @@ void measure_update(Measuring& measuring, Arithmetic& arithmetic, double share_s
   measures.adam_parameters = static_cast<double>(kParameters);
   measures.adam =
       measuring.of("Adam's update", 2 * share_s, [&] { arithmetic.update(0, adam, ++step, arrays); });
+  for (const std::size_t parameters :
+       {std::size_t{16} << 10, std::size_t{256} << 10, std::size_t{4} << 20, kParameters}) {
+    const auto some = [&](const Array& array) { return array.part(0, parameters); };
+    const OptimizerArrays part{some(weights), some(weights), some(gradient), some(first), some(second)};
+    Kernel kernel;
+    kernel.form = MemoryForm::adam_update;
+    kernel.bytes =
+        static_cast<double>(parameters) * update_bytes(Optimizer::adam, Precision::fp32, Precision::fp32);
+    const std::string what = fmt::format("Adam's update of {} parameters", parameters);
+    const Sample time = parameters == kParameters
+                            ? measures.adam
+                            : measuring.of(what, share_s, [&] { arithmetic.update(0, adam, ++step, part); });
+    kernels.push_back({what, kernel, Precision::fp32, time, Use::listed});
+  }
 }
 
 }  // namespace
@@ -265,7 +281,7 @@ ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s,
       static_cast<double>(trained.size() + on_rows.size() + wanted.size() * precisions.size() + 15);
   double share_s = most_s / count;
   measure_memory(measuring, arithmetic, share_s, found.measures, found.kernels);
-  measure_update(measuring, arithmetic, share_s, found.measures);
+  measure_update(measuring, arithmetic, share_s, found.measures, found.kernels);
   if (arithmetic.traits().compute_capability > 0) found.issue = measuring.issuing(share_s);
   const auto list = [&](const Kernel& kernel, Precision precision) {
     const std::string what = words(kernel);

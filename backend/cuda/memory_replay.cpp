@@ -37,6 +37,7 @@ void issue(kernels::Stream stream, const RowKernel& kernel, std::size_t count, P
     case MemoryForm::element_wise:
     case MemoryForm::activation_forward:
     case MemoryForm::activation_backward:
+    case MemoryForm::adam_update:
       return;
     case MemoryForm::norm_forward: {
       const Array gain = row(), bias = row(), x = full(), y = full(), statistics = floats(2 * rows);

@@ -58,19 +58,25 @@ KernelTime convolution_time(const Kernel& kernel, const Device& device, double p
 double optimizer_time_s(const Work& work, const Device& device) {
   const double measured = device.optimizer_bytes_per_parameter.value;
   double bytes = work.optimizer_bytes;
+  const double of_adam =
+      work.parameters_updated * update_bytes(Optimizer::adam, work.precision, work.precision);
   if (work.parameters_updated > 0 && measured > 0) {
     // The device's figure was measured with mixed-precision Adam. On GPUs, the traffic beyond the counted
     // bytes comes from unfused kernels, so it is scaled in proportion for other optimizers. On processors,
     // the excess is the time of Adam's arithmetic, a root and two divisions per parameter. The other
     // optimizers do not have it: they move only the counted bytes.
     static const double counted = update_bytes(Optimizer::adam, Precision::bf16, Precision::bf16);
-    const bool is_adam =
-        bytes <= 0 ||
-        bytes >= work.parameters_updated * update_bytes(Optimizer::adam, work.precision, work.precision);
+    const bool is_adam = bytes <= 0 || bytes >= of_adam;
     if (is_adam || device.compute_capability > 0)
       bytes = bytes > 0 ? bytes * measured / counted : work.parameters_updated * measured;
   }
-  return memory_time_s(bytes, device);
+  if (!device.measured || bytes <= 0) return memory_time_s(bytes, device);
+  // States that caches hold are updated faster. Measured kernels tell: those of Adam, and copies for the
+  // others.
+  Kernel update;
+  update.bytes = work.optimizer_bytes > 0 ? work.optimizer_bytes : of_adam;
+  if (update.bytes >= of_adam) update.form = MemoryForm::adam_update;
+  return memory_time_s(bytes, device) * measured_ratio(update, device, work.precision);
 }
 
 Precision computed_in(const Device& device, const Kernel& kernel, Precision precision) {
