@@ -1,4 +1,6 @@
 // Tests the graph of a cluster: its parts, what is folded together, and the layout.
+#include <fmt/format.h>
+
 #include <set>
 
 #include "gui/models/topology/topology_graph.hpp"
@@ -189,10 +191,18 @@ TEST_CASE("The inside of a node has a wire for each of its links") {
   ClusterParts pcie = gpu_nodes(2, 8, 4);
   pcie.node.interconnect = Node::Interconnect::pcie;
   pcie.node.pcie_switches = {{2, 32e9}, {4, 32e9}};
+  ClusterParts sockets = gpu_nodes(2, 8, 4), both = pcie;
+  sockets.node.interconnect = Node::Interconnect::pcie;
+  for (ClusterParts* parts : {&sockets, &both}) {
+    parts->node.sockets = 2;
+    parts->node.inter_socket_bandwidth = 62e9;
+  }
   const std::vector<Inside> all = {
       {"nvswitch", gpu_nodes(2, 8, 8), 8 + 8 + 1 + 8},  // NVLink, PCIe, the processor's, NICs
       {"mesh", mesh_nodes(2), 4 + 4 + 1 + 2},
       {"pcie switches", pcie, 8 + 4 + 2 + 4},
+      {"two sockets", sockets, 8 + 1 + 2 + 4},  // PCIe, the processors', the sockets', NICs
+      {"two sockets with switches", both, 8 + 4 + 2 + 1 + 2 + 4},
   };
   for (const Inside& c : all) {
     CAPTURE(c.name);
@@ -215,5 +225,28 @@ TEST_CASE("The inside of a node has a wire for each of its links") {
     }
     const GraphLayout layout = layout_of(inside);
     CHECK(layout.at.size() == inside.parts.size());
+  }
+}
+
+TEST_CASE("Devices, switches and network cards hang at their socket, and the sockets at what joins them") {
+  for (const int sockets : {2, 4}) {
+    CAPTURE(sockets);
+    ClusterParts parts = gpu_nodes(2, 8, 4);
+    parts.node.interconnect = Node::Interconnect::pcie;
+    parts.node.sockets = sockets;
+    parts.node.inter_socket_bandwidth = 62e9;
+    const auto cluster = make_cluster(parts);
+    const NodeInside inside = inside_of(*cluster, 0);
+    std::set<std::pair<std::string, std::string>> wires;
+    for (const NodeInside::Wire& wire : inside.wires)
+      wires.emplace(inside.parts[wire.a].name, inside.parts[wire.b].name);
+    for (int d = 0; d < 8; ++d)
+      CHECK(wires.count({fmt::format("gpu{}", d), fmt::format("socket{}", d * sockets / 8)}) == 1);
+    for (int n = 0; n < 4; ++n)
+      CHECK(wires.count({fmt::format("socket{}", n * sockets / 4), fmt::format("nic{}", n)}) == 1);
+    for (int s = 0; s < sockets; ++s) {
+      CHECK(wires.count({fmt::format("socket{}", s), "inter-socket"}) == 1);
+      CHECK(wires.count({"cpu", fmt::format("socket{}", s)}) == 1);
+    }
   }
 }

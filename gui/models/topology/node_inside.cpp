@@ -55,7 +55,8 @@ private:
   void add_processor() {
     const Node& node = cluster_.node();
     if (!server_ && !node.pcie_switches.empty()) {
-      std::vector<int> below = devices_;
+      below_ = devices_;
+      std::vector<int>& below = below_;
       int number = 0, joined = 1;  // `joined`: devices behind each switch of the level below
       for (const Node::PcieSwitches& level : node.pcie_switches) {
         std::vector<int> switches;
@@ -73,6 +74,7 @@ private:
         joined = level.devices;
         ++top_;
       }
+      if (node.sockets > 1) return add_sockets();
       root_ = part(NodeInside::Part::Kind::processor, "cpu", top_++);
       for (const int one : below) wire(one, root_, fmt::format(".{}.pcie", inside_.parts[one].name));
       return;
@@ -81,11 +83,36 @@ private:
       root_ = part(NodeInside::Part::Kind::processor, "cpu", top_++);
       return;
     }
+    if (!server_ && node.sockets > 1) {
+      below_ = devices_;
+      return add_sockets();
+    }
     const int processor = part(NodeInside::Part::Kind::processor, "cpu", std::max(0, top_ - 1));
     root_ = part(NodeInside::Part::Kind::pcie, "PCIe", std::max(1, top_));
     top_ = std::max(1, top_) + 1;
     for (std::size_t d = 0; d < devices_.size(); ++d) wire(devices_[d], root_, fmt::format(".gpu{}.pcie", d));
     wire(processor, root_, ".cpu.pcie");
+  }
+
+  // Adds the sockets above the devices or switches of `below_`, and in their middle what joins them. All
+  // sockets reach host memory over one link, the processor's.
+  void add_sockets() {
+    const Node& node = cluster_.node();
+    const int processor = part(NodeInside::Part::Kind::processor, "cpu", top_ - 1);
+    int joint = -1;
+    for (int s = 0; s < node.sockets; ++s) {
+      if (s == node.sockets / 2) joint = part(NodeInside::Part::Kind::between_sockets, "inter-socket", top_);
+      sockets_.push_back(part(NodeInside::Part::Kind::socket, fmt::format("socket{}", s), top_));
+    }
+    ++top_;
+    const int each = node.pcie_switches.empty() ? 1 : node.pcie_switches.back().devices;
+    for (std::size_t i = 0; i < below_.size(); ++i)
+      wire(below_[i], sockets_[node.socket_of_device(static_cast<int>(i) * each)],
+           fmt::format(".{}.pcie", inside_.parts[below_[i]].name));
+    for (std::size_t s = 0; s < sockets_.size(); ++s) {
+      wire(processor, sockets_[s], ".cpu.pcie");
+      wire(sockets_[s], joint, fmt::format(".socket{}", s));
+    }
   }
 
   void add_nics() {
@@ -94,7 +121,7 @@ private:
     const int network = part(NodeInside::Part::Kind::network, "network", top_);
     for (int n = 0; n < node.nics; ++n) {
       const int nic = part(NodeInside::Part::Kind::nic, fmt::format("nic{}", n), layer);
-      int behind = root_;
+      int behind = sockets_.empty() ? root_ : sockets_[node.socket_of_nic(n)];
       if (static_cast<int>(innermost_.size()) == node.nics) behind = innermost_[n];
       if (behind < 0 && !devices_.empty()) behind = devices_[cluster_.device_at_nic(n)];
       if (behind >= 0) wire(behind, nic, "");
@@ -106,9 +133,10 @@ private:
   std::string name_;
   bool server_;
   NodeInside inside_;
-  std::vector<int> devices_, innermost_;
-  int root_ = -1;  // the processor, or the PCIe bus that connects it and the devices
-  int top_ = 0;    // next layer
+  std::vector<int> devices_, innermost_, sockets_;
+  std::vector<int> below_;  // what hangs at the sockets: the devices, or the outermost switches
+  int root_ = -1;           // the processor, or the PCIe bus that connects it and the devices
+  int top_ = 0;             // next layer
 };
 
 }  // namespace

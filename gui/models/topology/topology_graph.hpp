@@ -80,10 +80,12 @@ struct ShownGraph {
 };
 ShownGraph shown_graph(const Topology& topology, const std::set<int>& open);
 
-// The parts of a node: devices, processor, PCIe, NVSwitch, network cards.
+// The parts of a node: devices, processor or sockets, PCIe, NVSwitch, network cards.
 struct NodeInside {
   struct Part {
-    enum class Kind { device, processor, nvswitch, pcie, nic, network } kind = Kind::device;
+    // between_sockets: what carries the traffic from one socket to another
+    enum class Kind { device, processor, socket, between_sockets, nvswitch, pcie, nic, network };
+    Kind kind = Kind::device;
     std::string name;  // e.g. "gpu3"
     int layer = 0;     // counted from the bottom
   };
