@@ -277,7 +277,6 @@ ShownGraph shown_graph(const Topology& topology, const std::set<int>& open) {
   ShownGraph shown;
   const std::vector<Place>& places = topology.places();
   std::map<std::pair<int, int>, int> of_group;  // by group and layer
-  std::vector<int> last;                        // last place of each vertex
   for (int p = 0; p < static_cast<int>(places.size()); ++p) {
     int closed = -1;  // the outermost closed group
     for (int group = places[p].group; group >= 0; group = topology.groups()[group].parent)
@@ -287,18 +286,16 @@ ShownGraph shown_graph(const Topology& topology, const std::set<int>& open) {
         closed < 0 ? fresh : of_group.try_emplace({closed, places[p].layer}, fresh).first->second;
     shown.vertex_of.push_back(vertex);
     if (vertex == fresh) {
-      shown.vertices.push_back({p, closed, 0, places[p].layer, places[p].unit, places[p].name, ""});
-      last.push_back(p);
+      shown.vertices.push_back({p, p, closed, 0, places[p].layer, places[p].unit, places[p].name, ""});
     }
     ++shown.vertices[vertex].members;
-    last[vertex] = p;
+    shown.vertices[vertex].last_place = p;
   }
-  for (std::size_t v = 0; v < shown.vertices.size(); ++v) {
-    ShownGraph::Vertex& vertex = shown.vertices[v];
+  for (ShownGraph::Vertex& vertex : shown.vertices) {
     if (vertex.members == 1) continue;
     const std::string& first = places[vertex.place].name;
     vertex.title = fmt::format("{} {}", vertex.members, plural_of(first));
-    vertex.detail = range_of(first, places[last[v]].name);
+    vertex.detail = range_of(first, places[vertex.last_place].name);
   }
   std::map<std::pair<int, int>, int> edge_of;
   for (int c = 0; c < static_cast<int>(topology.cables().size()); ++c) {

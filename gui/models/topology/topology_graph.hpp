@@ -62,7 +62,8 @@ private:
 // The graph to draw when some groups are open.
 struct ShownGraph {
   struct Vertex {
-    int place = 0;   // the first place it represents
+    int place = 0;  // the first place it represents
+    int last_place = 0;
     int group = -1;  // the closed group; -1: a single place
     int members = 1;
     int layer = 0, unit = -1;

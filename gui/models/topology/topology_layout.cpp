@@ -13,6 +13,8 @@ namespace rehearse::gui {
 namespace {
 
 constexpr double kGap = 0.7;  // between two columns
+constexpr double kWidest =
+    28;  // of a column: of opened groups, others still leave room for names of the closed
 
 // The vertices of one unit, or of units that are drawn as one, by layer.
 struct Column {
@@ -42,7 +44,7 @@ double line_up(const ShownGraph& graph, std::map<int, Column>& columns) {
     for (const auto& [layer, vertices] : column.layers) {
       double width = 0;
       for (const int v : vertices) width += weight_of(graph.vertices[v]);
-      column.width = std::max(column.width, width);
+      column.width = std::max(column.width, std::min(width, kWidest));
     }
     column.begin = x;
     x += column.width + (columns.size() > 1 ? kGap : 0);
@@ -139,10 +141,15 @@ GraphLayout on_grid(const Topology& topology, const ShownGraph& graph) {
     const int number = place_number(topology, vertex.place);
     const int unit = number / a_unit, in_unit = number % a_unit;
     const int unit_row = unit / beside, row = in_unit / cell_columns;
-    const double left = unit % beside * cell_width, top = unit_row * cell_height;
-    layout.at.push_back(vertex.members > 1
-                            ? Spot{left + (cell_columns - 1) / 2.0, top + (cell_rows - 1) / 2.0}
-                            : Spot{left + in_unit % cell_columns, top + row});
+    // A group of several units stands in the middle of their cells.
+    const int last = place_number(topology, vertex.last_place) / a_unit;
+    const double column =
+        last / beside == unit_row ? (unit % beside + last % beside) / 2.0 : (beside - 1) / 2.0;
+    const double middle = (unit_row + last / beside) / 2.0;
+    layout.at.push_back(vertex.members > 1 ? Spot{column * cell_width + (cell_columns - 1) / 2.0,
+                                                  middle * cell_height + (cell_rows - 1) / 2.0}
+                                           : Spot{unit % beside * cell_width + in_unit % cell_columns,
+                                                  unit_row * cell_height + row});
   }
   layout.width = beside * cell_width - 2;
   const int unit_rows = (units + beside - 1) / beside;

@@ -45,7 +45,7 @@ void TopologyCanvas::set_topology(std::shared_ptr<const Topology> topology) {
   open_groups_.clear();
   open_nodes_.clear();
   view_ = {};
-  if (topology_ && topology_->places().size() == 1)
+  if (topology_ && topology_->cluster().nodes() + topology_->cluster().server_nodes() == 1)
     open_nodes_.push_back({0, inside_of(topology_->cluster(), 0)});
   lay_out();
 }
@@ -180,7 +180,7 @@ void TopologyCanvas::fold_all() {
 void TopologyCanvas::zoom_by(double factor, QPointF about) {
   const double zoom = std::clamp(view_.zoom * factor, 0.25, 60.0);
   // Keep the point under `about` in place.
-  const QPointF centre = room_of(scene_.graph).center();
+  const QPointF centre = scene_.room.center();
   view_.moved = about - centre - (about - centre - view_.moved) * (zoom / view_.zoom);
   view_.zoom = zoom;
   make();

@@ -70,7 +70,8 @@ private:
   void paint_picture(QPainter& painter) const;
   void paint_edges(QPainter& painter) const;
   void paint_vertices(QPainter& painter) const;
-  void paint_names(QPainter& painter) const;
+  void paint_labels(QPainter& painter) const;
+  void paint_names(QPainter& painter) const;  // of links
   void paint_legend(QPainter& painter) const;
   QColor colour(double use) const;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "gui/models/topology/link_users.hpp"
 #include "gui/views/topology/topology_canvas.hpp"
@@ -69,16 +70,10 @@ void TopologyCanvas::paint_picture(QPainter& painter) const {
     painter.setPen(QPen(palette().color(QPalette::Mid), 1));
     painter.setBrush(palette().color(QPalette::AlternateBase));
     painter.drawRoundedRect(frame, 6, 6);
-    painter.setPen(palette().color(QPalette::Text));
-    QFont bold = font();
-    bold.setBold(true);
-    painter.setFont(bold);
-    painter.drawText(frame.adjusted(10, 5, -10, 0), Qt::AlignTop | Qt::AlignLeft,
-                     QString::fromStdString(topology_->places()[open_nodes_[i].node].name));
-    painter.setFont(font());
   }
   paint_edges(painter);
   paint_vertices(painter);
+  paint_labels(painter);
   paint_names(painter);
   paint_legend(painter);
 }
@@ -124,7 +119,7 @@ void TopologyCanvas::paint_edges(QPainter& painter) const {
 }
 
 void TopologyCanvas::paint_vertices(QPainter& painter) const {
-  const QColor ground = palette().color(QPalette::Button), text = palette().color(QPalette::ButtonText);
+  const QColor ground = palette().color(QPalette::Button);
   const QRectF graph = scene_.graph.adjusted(-4, -4, 4, 4);
   for (const SceneVertex& vertex : scene_.vertices) {
     painter.setClipRect(vertex.node >= 0 ? QRectF(rect()) : graph);
@@ -135,7 +130,7 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
       // Draw a second sheet behind a vertex that represents several.
       painter.setPen(QPen(palette().color(QPalette::Dark), 1));
       painter.setBrush(ground);
-      painter.drawRoundedRect(vertex.box.translated(2.5, -2.5), radius, radius);
+      painter.drawRoundedRect(vertex.box.translated(kSheet, -kSheet), radius, radius);
     }
     painter.setPen(marked ? QPen(palette().color(QPalette::Highlight), 2.5)
                           : QPen(palette().color(QPalette::Dark), 1));
@@ -156,91 +151,68 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
       const QRectF bar(vertex.box.left() + 3, vertex.box.bottom() - 4, vertex.box.width() - 6, 2.5);
       painter.fillRect(bar, colour(inside_use_[node]));
     }
-    painter.setPen(vertex.idle ? palette().color(QPalette::PlaceholderText) : text);
-    if (!vertex.second.isEmpty()) {
-      const QRectF upper(vertex.box.left(), vertex.box.top() + 2, vertex.box.width(),
-                         vertex.box.height() / 2 - 1);
-      painter.drawText(upper, Qt::AlignCenter, vertex.title);
-      painter.setPen(mixed(text, ground, 0.35));
-      painter.drawText(upper.translated(0, upper.height()), Qt::AlignCenter, vertex.second);
-    } else if (!vertex.shown.isEmpty()) {
-      painter.drawText(vertex.box, Qt::AlignCenter, vertex.shown);
-    }
-    if (!vertex.aside.isEmpty()) {
-      painter.setPen(palette().color(vertex.is_switch ? QPalette::PlaceholderText : QPalette::Text));
-      painter.setClipping(false);
-      painter.drawText(vertex.aside_box, Qt::AlignCenter, vertex.aside);
-    }
-    if (!vertex.noun.isEmpty()) {
-      painter.setPen(palette().color(QPalette::PlaceholderText));
-      const QFontMetricsF metrics(font());
-      painter.drawText(
-          QPointF(vertex.box.left(),
-                  vertex.is_switch ? vertex.box.top() - 5 : vertex.box.bottom() + metrics.ascent() + 1),
-          vertex.noun);
-    }
   }
   painter.setClipping(false);
 }
 
+void TopologyCanvas::paint_labels(QPainter& painter) const {
+  const QColor text = palette().color(QPalette::ButtonText), ground = palette().color(QPalette::Button);
+  QColor plate = palette().color(QPalette::Base);
+  plate.setAlpha(200);
+  QFont bold = font();
+  bold.setBold(true);
+  for (const SceneLabel& label : scene_.labels) {
+    const SceneVertex* vertex = label.vertex >= 0 ? &scene_.vertices[label.vertex] : nullptr;
+    switch (label.kind) {
+      case SceneLabel::Kind::name:
+        painter.setPen(vertex->idle ? palette().color(QPalette::PlaceholderText) : text);
+        break;
+      case SceneLabel::Kind::detail:
+        painter.setPen(mixed(text, ground, 0.35));
+        break;
+      case SceneLabel::Kind::noun:
+      case SceneLabel::Kind::range:
+        painter.fillRect(label.box, plate);  // lines can run behind it
+        painter.setPen(palette().color(QPalette::PlaceholderText));
+        break;
+      case SceneLabel::Kind::beside:
+        painter.fillRect(label.box, plate);
+        painter.setPen(palette().color(vertex->is_switch ? QPalette::PlaceholderText : QPalette::Text));
+        break;
+      case SceneLabel::Kind::frame:
+        painter.setPen(palette().color(QPalette::Text));
+        painter.setFont(bold);
+        break;
+    }
+    const bool is_title = label.kind == SceneLabel::Kind::frame;
+    painter.drawText(label.box, is_title ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignCenter, label.text);
+    if (is_title) painter.setFont(font());
+  }
+}
+
 // Writes the names of the busiest links beside them, where there is room.
 void TopologyCanvas::paint_names(QPainter& painter) const {
-  std::vector<QRectF> taken;
-  const QFontMetricsF metrics(font());
-  std::size_t named = 0;
-  std::vector<LinkUsage::Busy> wanted;
+  std::vector<LinkUsage::Busy> busy;
   if (selected_ && usage_)
-    wanted.push_back({*selected_, 0, usage_->use(load_, *selected_), usage_->bytes(load_, *selected_)});
-  wanted.insert(wanted.end(), busiest_.begin(), busiest_.end());
-  std::set<int> lines;
-  for (const LinkUsage::Busy& busy : wanted) {
-    if (named >= kNamed) break;
-    const int e = edge_with(busy.link);
-    if (e < 0 || !lines.insert(e).second) continue;
-    const SceneEdge& edge = scene_.edges[e];
-    const QString name =
-        QString::fromStdString(topology_->cluster().link_name(busy.link) + "  " + share_text(busy.use));
-    const QSizeF size(metrics.horizontalAdvance(name) + 12, metrics.height() + 4);
-    QRectF bounds = scene_.graph;
-    for (std::size_t i = 0; i < scene_.frames.size(); ++i)
-      if (open_nodes_[i].node == edge.node) bounds = scene_.frames[i];
-    const auto hits_any = [&](const QRectF& place) {
-      const auto hits = [&](const QRectF& other) { return other.adjusted(-2, -2, 2, 2).intersects(place); };
-      return std::any_of(taken.begin(), taken.end(), hits) ||
-             std::any_of(scene_.frames.begin(), scene_.frames.end(),
-                         [&](const QRectF& f) { return edge.node < 0 && hits(f); }) ||
-             std::any_of(scene_.vertices.begin(), scene_.vertices.end(), [&](const SceneVertex& v) {
-               return hits(v.box) || (!v.aside.isEmpty() && v.aside_box.intersects(place));
-             });
-    };
-    // Try places on the line, then beside it, connected by a short line.
-    const QPointF along = edge.b - edge.a;
-    const QPointF across = QPointF(-along.y(), along.x()) / std::max(1e-6, std::hypot(along.x(), along.y()));
-    const double step = size.height() + 6;
-    bool done = false;
-    for (const double aside : {0.0, 1.0, -1.0, 2.0, -2.0, 3.5, -3.5, 5.0, -5.0}) {
-      for (const double share : {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}) {
-        const QPointF on = edge.at(share), at = on + across * aside * step;
-        if (!bounds.contains(on) || !bounds.contains(at)) continue;
-        QRectF place(at.x() - size.width() / 2, at.y() - size.height() / 2, size.width(), size.height());
-        if (place.left() < bounds.left() + 2) place.moveLeft(bounds.left() + 2);
-        if (place.right() > bounds.right() - 2) place.moveRight(bounds.right() - 2);
-        if (hits_any(place)) continue;
-        taken.push_back(place);
-        QColor ground = palette().color(QPalette::ToolTipBase);
-        ground.setAlpha(235);
-        painter.setPen(QPen(colour(busy.use), 1.4));
-        if (aside != 0) painter.drawLine(on, place.center());
-        painter.setBrush(ground);
-        painter.drawRoundedRect(place, 4, 4);
-        painter.setPen(palette().color(QPalette::ToolTipText));
-        painter.drawText(place, Qt::AlignCenter, name);
-        ++named;
-        done = true;
-        break;
-      }
-      if (done) break;
-    }
+    busy.push_back({*selected_, 0, usage_->use(load_, *selected_), usage_->bytes(load_, *selected_)});
+  busy.insert(busy.end(), busiest_.begin(), busiest_.end());
+  std::vector<LinkLabel> wanted;
+  std::map<int, double> use_of;  // by line
+  for (const LinkUsage::Busy& one : busy) {
+    const int e = edge_with(one.link);
+    if (e < 0 || !use_of.try_emplace(e, one.use).second) continue;
+    wanted.push_back(
+        {e, QString::fromStdString(topology_->cluster().link_name(one.link) + "  " + share_text(one.use))});
+  }
+  for (const LinkLabel& label : place_link_names(scene_, wanted, kNamed, QFontMetricsF(font()))) {
+    QColor ground = palette().color(QPalette::ToolTipBase);
+    ground.setAlpha(235);
+    painter.setPen(QPen(colour(use_of[label.edge]), 1.4));
+    if (label.apart) painter.drawLine(label.on, label.box.center());
+    painter.setBrush(ground);
+    painter.drawRoundedRect(label.box, 4, 4);
+    painter.setPen(palette().color(QPalette::ToolTipText));
+    painter.drawText(label.box, Qt::AlignCenter, label.text);
   }
 }
 

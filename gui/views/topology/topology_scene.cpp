@@ -1,11 +1,9 @@
 #include "gui/views/topology/topology_scene.hpp"
 
-#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
 
 namespace rehearse::gui {
 
@@ -13,28 +11,14 @@ namespace {
 
 constexpr double kHit = 6;        // pixels; greatest distance of a hit
 constexpr double kMostBox = 124;  // greatest width of a box, in pixels
+constexpr double kLeastBox = 1.5;
+constexpr double kFilled = 0.84;  // share of the distance between two boxes of a layer that they fill
 constexpr double kLine = 3.6;     // greatest width of one direction of a line, in pixels
 
 QPointF control_of(const SceneEdge& edge) {
   const QPointF middle = (edge.a + edge.b) / 2, along = edge.b - edge.a;
   const double length = std::max(1e-6, std::hypot(along.x(), along.y()));
   return middle + QPointF(-along.y(), along.x()) / length * edge.bend * 2;
-}
-
-// Returns the numbers at the end of a name: "44-47" for "leaf44-47", "3" for "leaf3".
-QString numbers_of(const QString& name) {
-  static const QRegularExpression kNumbers("[0-9]+(-[0-9]+)?$");
-  const int first = static_cast<int>(name.indexOf(kNumbers));
-  return first < 0 ? QString() : name.mid(first);
-}
-
-// Returns the longest form of a name that fits: all of it, the number at its end, or an empty string.
-QString fitting(const QString& name, double width, const QFontMetricsF& metrics) {
-  if (metrics.horizontalAdvance(name) <= width) return name;
-  int digits = static_cast<int>(name.size());
-  while (digits > 0 && name[digits - 1].isDigit()) --digits;
-  const QString number = name.mid(digits);
-  return !number.isEmpty() && metrics.horizontalAdvance(number) <= width ? number : QString();
 }
 
 class Maker {
@@ -53,10 +37,12 @@ public:
       for (std::size_t i = 0; i < open.size(); ++i)
         scene_.frames.emplace_back(side.left(), side.top() + each * static_cast<double>(i), side.width(),
                                    each - (i + 1 < open.size() ? 8 : 0));
+      for (const OpenNode& one : open) scene_.frame_nodes.push_back(one.node);
     }
     place_graph(view);
     for (std::size_t i = 0; i < open.size(); ++i) place_inside(open[i], scene_.frames[i]);
     set_widths();
+    place_labels(scene_, topology_, shown_, layout_.tiers, metrics_);
     return std::move(scene_);
   }
 
@@ -65,171 +51,106 @@ private:
     double width = 20, height = 20;
   };
 
-  void place_graph(const SceneView& view) {
-    const QRectF room = room_of(scene_.graph);
+  struct Placed {
+    std::vector<QPointF> at;
+    std::vector<Size> sizes;
+    QRectF box(std::size_t v) const {
+      return {at[v].x() - sizes[v].width / 2, at[v].y() - sizes[v].height / 2, sizes[v].width,
+              sizes[v].height};
+    }
+  };
+
+  Placed placed_in(const QRectF& room, const SceneView& view) const {
     double x_scale = room.width() / std::max(1e-9, layout_.width);
     double y_scale = room.height() / std::max(1e-9, layout_.height);
     x_scale = std::min(x_scale, y_scale * layout_.most_stretch) * view.zoom;
     y_scale = std::min(y_scale, x_scale / view.zoom * layout_.most_stretch) * view.zoom;
     const QPointF centre = room.center() + view.moved;
-    std::vector<QPointF> at;
+    Placed placed;
     for (const Spot& spot : layout_.at)
-      at.push_back(centre +
-                   QPointF((spot.x - layout_.width / 2) * x_scale, (spot.y - layout_.height / 2) * y_scale));
-    const std::vector<Size> sizes = layout_.tiers ? sizes_in_tiers(at, y_scale) : sizes_around(at);
-    for (std::size_t v = 0; v < at.size(); ++v) {
+      placed.at.push_back(
+          centre + QPointF((spot.x - layout_.width / 2) * x_scale, (spot.y - layout_.height / 2) * y_scale));
+    placed.sizes = layout_.tiers ? sizes_in_tiers(placed.at, y_scale) : sizes_around(placed.at);
+    return placed;
+  }
+
+  // Returns where the centres of boxes can lie so that all boxes are whole, with room for text outside of
+  // them if there is room at all: above and below tiers, and around other pictures for what groups hold.
+  QRectF find_room() const {
+    constexpr double kLeast = 12;  // pixels
+    QRectF room = scene_.graph.adjusted(34, 26, -34, -30);
+    const bool lines = layout_.tiers && scene_.graph.height() > 10 * metrics_.height();
+    const double line = lines ? metrics_.height() + 5 : 0;
+    double aside = 0;
+    for (const ShownGraph::Vertex& vertex : shown_.vertices)
+      if (!layout_.tiers && vertex.members > 1)
+        aside = std::max(aside, metrics_.horizontalAdvance(numbers_of(vertex)) + 4);
+    if (8 * aside > scene_.graph.width()) aside = 0;
+    const QRectF inside = scene_.graph.adjusted(2 + aside, 2 + kSheet + line, -2 - kSheet - aside, -2 - line);
+    for (int i = 0; i < 4; ++i) {
+      const Placed placed = placed_in(room, {});
+      QRectF all;
+      for (std::size_t v = 0; v < placed.at.size(); ++v) all |= placed.box(v);
+      if (inside.contains(all)) break;
+      room.adjust(std::max(0.0, inside.left() - all.left()), std::max(0.0, inside.top() - all.top()),
+                  -std::max(0.0, all.right() - inside.right()),
+                  -std::max(0.0, all.bottom() - inside.bottom()));
+      const QPointF centre = room.center();
+      room.setSize({std::max(kLeast, room.width()), std::max(kLeast, room.height())});
+      room.moveCenter(centre);
+    }
+    return room;
+  }
+
+  void place_graph(const SceneView& view) {
+    scene_.room = find_room();
+    const Placed placed = placed_in(scene_.room, view);
+    for (std::size_t v = 0; v < placed.at.size(); ++v) {
       const ShownGraph::Vertex& vertex = shown_.vertices[v];
       SceneVertex box;
-      box.box = QRectF(at[v].x() - sizes[v].width / 2, at[v].y() - sizes[v].height / 2, sizes[v].width,
-                       sizes[v].height);
+      box.box = placed.box(v);
       box.title = QString::fromStdString(vertex.title);
       box.detail = QString::fromStdString(vertex.detail);
       box.is_switch = vertex.layer > 0;
       box.idle = topology_.places()[vertex.place].kind == Place::Kind::idle;
       box.vertex = static_cast<int>(v);
-      fit_text(box);
       scene_.vertices.push_back(box);
     }
-    fit_alike(0);
-    if (!layout_.tiers) name_beside();
     for (const ShownGraph::Edge& edge : shown_.edges) add_edge(edge);
   }
 
-  void fit_text(SceneVertex& box) const {
-    const double room = box.box.width() - 3;
-    if (box.box.height() < metrics_.height()) return;
-    box.shown = fitting(box.title, room, metrics_);
-    if (box.shown.isEmpty() && !box.detail.isEmpty()) {
-      // Shorten "16 nodes" to "16".
-      const QString count = box.title.section(' ', 0, 0);
-      if (metrics_.horizontalAdvance(count) <= room) box.shown = count;
-    }
-    if (box.detail.isEmpty() || box.box.height() < 2 * metrics_.height() || box.shown != box.title) return;
-    for (const QString& detail : {box.detail, numbers_of(box.detail)}) {
-      if (detail.isEmpty() || metrics_.horizontalAdvance(detail) > room) continue;
-      box.second = detail;
-      return;
-    }
+  // The numbers of a group's members: "0-15".
+  static QString numbers_of(const ShownGraph::Vertex& vertex) {
+    const std::size_t first = vertex.detail.find_first_of("0123456789");
+    return first == std::string::npos ? QString() : QString::fromStdString(vertex.detail.substr(first));
   }
 
-  // Makes the names of a layer uniform: all with second lines, all in full, all as numbers, or none.
-  void fit_alike(std::size_t first) {
-    std::map<std::tuple<int, int, bool>, std::vector<SceneVertex*>> layers;
-    for (std::size_t v = first; v < scene_.vertices.size(); ++v) {
-      SceneVertex& vertex = scene_.vertices[v];
-      const int layer = vertex.vertex >= 0 ? shown_.vertices[vertex.vertex].layer : vertex.layer;
-      // Servers have their own numbering, so treat them separately.
-      const bool server =
-          vertex.vertex >= 0 &&
-          topology_.places()[shown_.vertices[vertex.vertex].place].kind == Place::Kind::server;
-      layers[{layer, vertex.detail.isEmpty(), server}].push_back(&vertex);
-    }
-    for (const auto& [layer, of_layer] : layers) {
-      const std::vector<SceneVertex*>& vertices = of_layer;
-      const auto all = [&](auto holds) { return std::all_of(vertices.begin(), vertices.end(), holds); };
-      const bool second = all([](const SceneVertex* v) { return !v->second.isEmpty(); });
-      const bool whole_second = all([](const SceneVertex* v) { return v->second == v->detail; });
-      const bool whole = all([](const SceneVertex* v) { return v->shown == v->title; });
-      const bool some = all([](const SceneVertex* v) { return !v->shown.isEmpty(); });
-      for (SceneVertex* const vertex : vertices) {
-        if (!second)
-          vertex->second.clear();
-        else if (!whole_second)
-          vertex->second = numbers_of(vertex->detail);
-        if (!some)
-          vertex->shown.clear();
-        else if (!whole && vertex->detail.isEmpty() && !numbers_of(vertex->title).isEmpty())
-          vertex->shown = numbers_of(vertex->title);
-        else if (!whole && !vertex->detail.isEmpty())
-          vertex->shown = vertex->title.section(' ', 0, 0);
-      }
-      // Write what the numbers count beside the leftmost one.
-      SceneVertex* const leftmost = *std::min_element(
-          vertices.begin(), vertices.end(),
-          [](const SceneVertex* a, const SceneVertex* b) { return a->box.left() < b->box.left(); });
-      const QString noun = leftmost->detail.isEmpty()
-                               ? leftmost->title.chopped(numbers_of(leftmost->title).size())
-                               : leftmost->title.section(' ', 1);
-      if (layout_.tiers && some && !whole && leftmost->part < 0) leftmost->noun = noun;
-    }
-  }
-
-  // Writes the names, or else the numbers, of vertices without room for them beside the box, outwards from
-  // the centre and only where they overlap nothing.
-  void name_beside() {
-    const QPointF centre = scene_.graph.center();
-    const auto place_of = [&](const SceneVertex& vertex, const QString& text) {
-      const QSizeF size(metrics_.horizontalAdvance(text) + 2, metrics_.height());
-      QPointF out = vertex.box.center() - centre;
-      out /= std::max(1e-6, std::hypot(out.x(), out.y()));
-      // Move it outwards until the text touches the box from outside.
-      const double away =
-          std::min((vertex.box.width() + size.width()) / 2 / std::max(1e-6, std::abs(out.x())),
-                   (vertex.box.height() + size.height()) / 2 / std::max(1e-6, std::abs(out.y())));
-      const QPointF at = vertex.box.center() + out * (away + 1);
-      return QRectF(at.x() - size.width() / 2, at.y() - size.height() / 2, size.width(), size.height());
-    };
-    std::vector<QRectF> taken;
-    const auto free = [&](const QRectF& place, const SceneVertex& of) {
-      return scene_.graph.contains(place) &&
-             std::none_of(taken.begin(), taken.end(),
-                          [&](const QRectF& other) { return other.intersects(place); }) &&
-             std::none_of(scene_.vertices.begin(), scene_.vertices.end(),
-                          [&](const SceneVertex& v) { return &v != &of && v.box.intersects(place); });
-    };
-    for (const bool switches : {false, true}) {  // nodes first, because they matter more than switches
-      std::vector<SceneVertex*> nameless;
-      for (SceneVertex& vertex : scene_.vertices)
-        if (vertex.shown.isEmpty() && vertex.is_switch == switches) nameless.push_back(&vertex);
-      std::vector<QRectF> whole;
-      const std::size_t before = taken.size();
-      for (const SceneVertex* vertex : nameless) {
-        const QRectF place = place_of(*vertex, vertex->title);
-        if (!free(place, *vertex)) break;
-        whole.push_back(place);
-        taken.push_back(place);
-      }
-      const bool all = whole.size() == nameless.size();
-      if (!all) taken.resize(before);
-      for (std::size_t i = 0; i < nameless.size(); ++i) {
-        SceneVertex& vertex = *nameless[i];
-        const QString number = numbers_of(vertex.title);
-        if (all) {
-          vertex.aside = vertex.title;
-          vertex.aside_box = whole[i];
-          continue;
-        }
-        // The first vertex gets its full name, which says what the numbers count.
-        for (const QString& text : {i == 0 || number.isEmpty() ? vertex.title : number, number}) {
-          const QRectF place = place_of(vertex, text);
-          if (text.isEmpty() || !free(place, vertex)) continue;
-          vertex.aside = text;
-          vertex.aside_box = place;
-          taken.push_back(place);
-          break;
-        }
-      }
-    }
+  // Vertices of a layer are equally large, closed groups apart from single places, which can stand closer.
+  static std::pair<int, bool> alike(const ShownGraph::Vertex& vertex) {
+    return {vertex.layer, vertex.members > 1};
   }
 
   std::vector<Size> sizes_in_tiers(const std::vector<QPointF>& at, double y_scale) const {
-    std::map<int, std::vector<double>> layers;
+    std::map<int, std::vector<std::size_t>> layers;
     std::vector<Size> sizes(at.size());
-    for (std::size_t v = 0; v < at.size(); ++v) layers[shown_.vertices[v].layer].push_back(at[v].x());
-    std::map<int, double> room;
-    for (auto& [layer, x] : layers) {
-      std::sort(x.begin(), x.end());
-      double least = kMostBox / 0.84;
-      for (std::size_t i = 1; i < x.size(); ++i) least = std::min(least, x[i] - x[i - 1]);
-      room[layer] = least;
+    for (std::size_t v = 0; v < at.size(); ++v) layers[shown_.vertices[v].layer].push_back(v);
+    std::map<std::pair<int, bool>, double> room;
+    for (auto& [layer, vertices] : layers) {
+      std::sort(vertices.begin(), vertices.end(),
+                [&](std::size_t a, std::size_t b) { return at[a].x() < at[b].x(); });
+      for (std::size_t i = 0; i < vertices.size(); ++i) {
+        double& least =
+            room.try_emplace(alike(shown_.vertices[vertices[i]]), kMostBox / kFilled).first->second;
+        if (i > 0) least = std::min(least, at[vertices[i]].x() - at[vertices[i - 1]].x());
+        if (i + 1 < vertices.size()) least = std::min(least, at[vertices[i + 1]].x() - at[vertices[i]].x());
+      }
     }
     std::map<int, bool> two;  // by layer: whether all its groups have room for a second line
-    for (std::size_t v = 0; v < at.size(); ++v) {
-      const ShownGraph::Vertex& vertex = shown_.vertices[v];
+    for (const ShownGraph::Vertex& vertex : shown_.vertices) {
       if (vertex.members == 1) continue;
-      const double width = std::min(room[vertex.layer] * 0.84, kMostBox);
+      const double width = std::min(room[alike(vertex)] * kFilled, kMostBox);
       const QString title = QString::fromStdString(vertex.title);
-      const QString numbers = numbers_of(QString::fromStdString(vertex.detail));
+      const QString numbers = numbers_of(vertex);
       bool& all = two.try_emplace(vertex.layer, true).first->second;
       for (const QString& text : {title, numbers}) all = all && metrics_.horizontalAdvance(text) + 3 <= width;
     }
@@ -237,7 +158,7 @@ private:
     for (std::size_t v = 0; v < at.size(); ++v) {
       const ShownGraph::Vertex& vertex = shown_.vertices[v];
       const double line = metrics_.height();
-      sizes[v].width = std::clamp(room[vertex.layer] * 0.84, 4.0, kMostBox);
+      sizes[v].width = std::clamp(room[alike(vertex)] * kFilled, kLeastBox, kMostBox);
       const bool tall = vertex.members > 1 && two[vertex.layer];
       sizes[v].height = std::min(highest, tall ? 2 * line + 8 : line + 8);
     }
@@ -245,17 +166,18 @@ private:
   }
 
   std::vector<Size> sizes_around(const std::vector<QPointF>& at) const {
-    double least = kMostBox * 2;
-    for (std::size_t a = 0; a < at.size(); ++a)
-      for (std::size_t b = 0; b < a; ++b)
-        least = std::min(least, std::hypot(at[a].x() - at[b].x(), at[a].y() - at[b].y()));
-    std::vector<Size> sizes(at.size());
-    for (std::size_t v = 0; v < at.size(); ++v) {
-      const ShownGraph::Vertex& vertex = shown_.vertices[v];
-      const double line = metrics_.height();
+    std::map<std::pair<int, bool>, double> room;  // distance to the nearest other vertex
+    for (std::size_t a = 0; a < at.size(); ++a) {
+      double& least = room.try_emplace(alike(shown_.vertices[a]), kMostBox * 2).first->second;
+      for (std::size_t b = 0; b < at.size(); ++b)
+        if (a != b) least = std::min(least, std::hypot(at[a].x() - at[b].x(), at[a].y() - at[b].y()));
+    }
+    std::vector<Size> sizes;
+    for (const ShownGraph::Vertex& vertex : shown_.vertices) {
+      const double line = metrics_.height(), least = room[alike(vertex)];
       const double lines = vertex.members > 1 && least * 0.7 > 70 ? 2 : 1;
-      sizes[v] = {std::clamp(least * 0.7, 5.0, vertex.members > 1 ? 104.0 : 64.0),
-                  std::clamp(least * 0.5, 5.0, lines * line + 6)};
+      sizes.push_back({std::clamp(least * 0.7, kLeastBox, vertex.members > 1 ? 104.0 : 64.0),
+                       std::clamp(least * 0.5, kLeastBox, lines * line + 6)});
     }
     return sizes;
   }
@@ -307,7 +229,9 @@ private:
     const GraphLayout layout = layout_of(open.inside);
     const QRectF room = frame.adjusted(10, metrics_.height() + 16, -10, -14);
     std::map<int, std::size_t> widest;
-    for (const NodeInside::Part& part : open.inside.parts) ++widest[part.layer];
+    std::vector<int> place_in;  // by part: its place in its layer
+    for (const NodeInside::Part& part : open.inside.parts)
+      place_in.push_back(static_cast<int>(widest[part.layer]++));
     const int first = static_cast<int>(scene_.vertices.size());
     for (std::size_t p = 0; p < open.inside.parts.size(); ++p) {
       const NodeInside::Part& part = open.inside.parts[p];
@@ -317,7 +241,7 @@ private:
       const double each = room.width() / static_cast<double>(widest[part.layer]);
       const double step = room.height() / (layout.height + 1);
       SceneVertex box;
-      const double width = bar ? room.width() * 0.9 : std::clamp(each * 0.84, 5.0, 76.0);
+      const double width = bar ? room.width() * 0.9 : std::clamp(each * kFilled, kLeastBox, 76.0);
       const double height = std::min(metrics_.height() + 6, step * 0.6);
       const QPointF at(room.left() + room.width() * layout.at[p].x / layout.width,
                        room.top() + room.height() * (layout.at[p].y + 0.5) / (layout.height + 1));
@@ -326,11 +250,10 @@ private:
       box.is_switch = bar || part.kind == NodeInside::Part::Kind::pcie;
       box.node = open.node;
       box.part = static_cast<int>(p);
-      box.layer = 2 * part.layer + (bar ? 1 : 0);
-      fit_text(box);
+      const bool joint = part.kind == NodeInside::Part::Kind::between_sockets;
+      box.layer = 3 * part.layer + (bar ? 1 : joint ? 2 : 0);
       scene_.vertices.push_back(box);
     }
-    fit_alike(static_cast<std::size_t>(first));
     for (const NodeInside::Wire& wire : open.inside.wires) {
       SceneEdge line;
       line.node = open.node;
@@ -342,7 +265,12 @@ private:
       const QRectF &a = scene_.vertices[first + wire.a].box, &b = scene_.vertices[first + wire.b].box;
       line.a = joint(a, b);
       line.b = joint(b, a);
-      if (open.inside.parts[wire.a].layer == open.inside.parts[wire.b].layer) {
+      const bool is_neighbour = std::abs(place_in[wire.a] - place_in[wire.b]) == 1;
+      if (open.inside.parts[wire.b].kind == NodeInside::Part::Kind::between_sockets && is_neighbour) {
+        const bool right = a.center().x() < b.center().x();
+        line.a = {right ? a.right() : a.left(), a.center().y()};
+        line.b = {right ? b.left() : b.right(), b.center().y()};
+      } else if (open.inside.parts[wire.a].layer == open.inside.parts[wire.b].layer) {
         line.a = {a.center().x(), a.bottom()};
         line.b = {b.center().x(), b.bottom()};
         const double length = std::abs(line.a.x() - line.b.x());
@@ -420,10 +348,6 @@ double SceneEdge::distance(QPointF point) const {
     least = std::min(least, std::hypot(off.x(), off.y()));
   }
   return least;
-}
-
-QRectF room_of(const QRectF& graph) {
-  return graph.adjusted(34, 26, -34, -30);
 }
 
 int TopologyScene::vertex_at(QPointF point) const {

@@ -12,6 +12,7 @@
 
 #include "gui/models/topology/topology_graph.hpp"
 #include "gui/models/topology/topology_layout.hpp"
+#include "gui/views/topology/topology_labels.hpp"
 
 namespace rehearse::gui {
 
@@ -21,15 +22,14 @@ struct SceneView {
   QPointF moved;
 };
 
+// Pixels by which a second sheet behind a group is displaced to the right and upwards.
+inline constexpr double kSheet = 2.5;
+
 struct SceneVertex {
   QRectF box;
   QString title, detail;  // full names
   QString shown;          // the part of the title that fits; may be empty
   QString second;         // second line of text; may be empty
-  QString noun;           // on the first box of a layer whose names are only numbers: what they count
-  // The name or number painted beside a box that has no room for it inside; empty for none.
-  QString aside;
-  QRectF aside_box;
   bool is_switch = false;
   bool idle = false;         // only relays traffic
   int vertex = -1;           // index in the shown graph; -1 inside an opened node
@@ -55,19 +55,19 @@ struct OpenNode {
 };
 
 struct TopologyScene {
-  QRectF graph;                // the part of the window that shows the graph
-  std::vector<QRectF> frames;  // of the opened nodes, in their order
+  QRectF graph;                  // the part of the window that shows the graph
+  QRectF room;                   // the part of it in which the centres of boxes lie without zoom
+  std::vector<QRectF> frames;    // of the opened nodes, in their order
+  std::vector<int> frame_nodes;  // the opened nodes
   std::vector<SceneVertex> vertices;
   std::vector<SceneEdge> edges;
+  std::vector<SceneLabel> labels;
   double least_capacity = 0, most_capacity = 0;
 
   int vertex_at(QPointF point) const;  // -1 for none
   int edge_at(QPointF point) const;    // -1 for none
   int vertex_of(int shown) const;      // scene index of a vertex of the shown graph; -1 for none
 };
-
-// Returns the area for the vertices of a picture that is neither zoomed nor moved.
-QRectF room_of(const QRectF& graph);
 
 // Lays out the picture in `area`, with opened nodes on its right.
 TopologyScene make_scene(const Topology& topology, const ShownGraph& shown, const GraphLayout& layout,
