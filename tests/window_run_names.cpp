@@ -1,4 +1,4 @@
-// Checks the names of runs, and what opening a run leaves unchanged.
+// Checks the names of runs.
 #include <QtTest>
 
 #include <QTabBar>
@@ -56,22 +56,4 @@ TEST_CASE("Runs of a scenario that is changed and run again are named by what wa
   set_number(scenarios, "training.global_batch", "128");
   run();
   CHECK(names_of(window).last() == "mlp-ring, micro-batch 8, global batch 128");
-}
-
-TEST_CASE("Opening a trace leaves the form as it is") {
-  MainWindow window;
-  shown(window);
-  ScenarioView& scenarios = scenarios_of(window);
-  const QString text = scenarios.draft().text();
-  window.open_files({ring_trace()});
-  settle(window);
-  REQUIRE(window.session().runs().size() == 1);
-  CHECK(scenarios.findChild<QTabBar*>()->count() == 1);
-  CHECK(scenarios.draft().text() == text);
-  CHECK(scenarios.has_only_template());
-  // Its scenario can be opened on demand.
-  for (QAction* action : scenarios.actions())
-    if (action->text().remove('&') == "Duplicate run") action->trigger();
-  CHECK(scenarios.draft().name() == "ring");
-  CHECK(scenarios.draft().text().toStdString() == window.session().current()->scenario_text);
 }

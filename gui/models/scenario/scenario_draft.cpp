@@ -77,6 +77,26 @@ void ScenarioDraft::set_name(const QString& name) {
   emit name_changed();
 }
 
+void ScenarioDraft::set_run(int id, const QString& text) {
+  run_ = id;
+  run_text_ = text;
+}
+
+void ScenarioDraft::take_run() {
+  if (run_ == 0 || is_as_run()) return;
+  QTextCursor cursor(&document_);
+  cursor.beginEditBlock();
+  cursor.select(QTextCursor::Document);
+  cursor.insertText(run_text_);
+  cursor.endEditBlock();
+  if (path_.isEmpty()) document_.setModified(false);
+}
+
+bool ScenarioDraft::only_repeats_run() const {
+  return made_for_run_ && path_.isEmpty() && !is_modified() && !document_.isUndoAvailable() &&
+         !document_.isRedoAvailable();
+}
+
 QString ScenarioDraft::load(const QString& path) {
   try {
     const std::string bytes = read_text_file(path.toStdString(), "scenario file");

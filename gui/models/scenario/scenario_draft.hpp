@@ -40,6 +40,15 @@ public:
   const QString& last_run() const { return last_run_; }  // text of the last run; empty: none
   void set_last_run(const QString& text) { last_run_ = text; }
 
+  // The run (Run::id) whose scenario this is, as it was made from it or as it was run; 0: none.
+  int run() const { return run_; }
+  void set_run(int id, const QString& text);
+  bool is_as_run() const { return text() == run_text_; }  // without changes since
+  void take_run();  // replaces the text by that of the run, in one undo step
+  // Whether the draft only repeats a run's scenario and was never changed: it can be made again at any time.
+  bool only_repeats_run() const;
+  void set_made_for_run() { made_for_run_ = true; }
+
   void set_name(const QString& name);
   void set_folder(const QString& folder) { folder_ = folder; }
   // Reads or writes the file and takes over its name. Returns the error, or an empty string.
@@ -85,7 +94,9 @@ private:
   mutable std::optional<QString> text_;  // cache of the document's text; reset when it changes
   mutable std::optional<TomlOutline> outline_;
   QString name_, path_, folder_;
-  QString last_run_;
+  QString last_run_, run_text_;
+  int run_ = 0;
+  bool made_for_run_ = false;
   std::optional<QString> kept_;
   Origin origin_;
 };

@@ -6,6 +6,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QFileInfo>
+#include <QHBoxLayout>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QKeyEvent>
@@ -56,6 +57,10 @@ ScenarioView::ScenarioView(Session& session, ViewState&, QWidget* parent)
   connect(&session_, &Session::run_changed, this, follow_run);
   follow_run();
   new_draft();
+  connect(&session_, &Session::current_changed, this, &ScenarioView::follow_current);
+  connect(&session_, &Session::runs_changed, this, &ScenarioView::tell_run);
+  connect(&session_, &Session::run_changed, this, &ScenarioView::follow_changed);
+  follow_current();
   show_progress();
   lay_out();
 }
@@ -82,6 +87,10 @@ void ScenarioView::build_actions() {
   duplicate_ =
       add("&Duplicate run", "&Run", Qt::CTRL | Qt::Key_D,
           "Open the scenario of the current run, to change it and run it again", &V::duplicate_current);
+  take_ =
+      add("Ta&ke scenario of run", "&Run", Qt::CTRL | Qt::SHIFT | Qt::Key_I,
+          "Show the scenario of the current run; Undo brings changes of it back, other scenarios stay open",
+          &V::take_run);
   new_ = add("&New scenario", "&File", Qt::CTRL | Qt::Key_N, "Create a new scenario", &V::new_draft);
   open_ = add("Open &scenario...", "&File", Qt::CTRL | Qt::SHIFT | Qt::Key_O, "Open a scenario file",
               &V::choose_file);
@@ -192,11 +201,24 @@ void ScenarioView::build_widgets() {
   progress_->setTextFormat(Qt::PlainText);
   progress_->setTextInteractionFlags(Qt::TextSelectableByMouse);
 
+  whose_row_ = new QWidget(this);
+  auto* whose = new QHBoxLayout(whose_row_);
+  whose->setContentsMargins(0, 0, 6, 0);
+  whose_ = line("Whose scenario this is");
+  whose_->setTextFormat(Qt::RichText);
+  whose->addWidget(whose_, 1);
+  auto* take = new QToolButton(whose_row_);
+  take->setDefaultAction(take_);
+  take->setToolButtonStyle(Qt::ToolButtonTextOnly);
+  whose->addWidget(take);
+  connect(take_, &QAction::changed, take, [this, take] { take->setVisible(take_->isEnabled()); });
+
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   layout->addWidget(tools_);
   layout->addWidget(tabs_);
+  layout->addWidget(whose_row_);
   layout->addWidget(sides_);
   layout->addWidget(splitter_, 1);
   layout->addWidget(told_);
@@ -223,6 +245,7 @@ void ScenarioView::fill_templates() {
 void ScenarioView::check_draft() {
   check_.set_text(draft().text(), draft().folder());
   follow_undo();
+  tell_run();
 }
 
 void ScenarioView::follow_undo() {
@@ -340,6 +363,7 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
         emit plans_made(outcome.path, outcome.name);
       } else {
         result_ = result_line(outcome);
+        if (request.draft) made_[outcome.path] = request;
         emit trace_made(outcome.path, outcome.name);
       }
       break;

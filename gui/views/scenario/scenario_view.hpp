@@ -44,10 +44,12 @@ public:
 
   // The drafts as a session file stores them; call keep_drafts() once the file has been written.
   std::vector<SavedDraft> saved_drafts();
-  int current_draft() const { return has_only_template() ? -1 : current_; }
+  // Drafts that only repeat the scenario of a run are left out; current_draft() is -1 for them.
+  int current_draft() const;
   void keep_drafts();
   // Replaces all open drafts. Returns an error message for each draft that could not be opened.
   QStringList restore_drafts(const std::vector<SavedDraft>& saved, int current);
+  void show_restored();  // call when the session's runs have been opened: shows the draft that was current
 
   // Opens the scenario of a run as another draft, if it is known.
   void duplicate_run(int id);
@@ -80,7 +82,9 @@ private:
                void (ScenarioView::*slot)());
   void fill_templates();
 
+  void connect_draft(ScenarioDraft& draft);
   void add_draft(std::unique_ptr<ScenarioDraft> draft);
+  void replace_draft(int place, std::unique_ptr<ScenarioDraft> draft);
   void show_draft(int place);
   void close_draft(int place);  // without asking
   void ask_and_close(int place);
@@ -105,6 +109,15 @@ private:
   void find_setting();
   void go_to_error();
 
+  // The form shows the scenario of the current run, unless that would hide unsaved changes.
+  void follow_current();
+  void follow_changed(int run);  // renamed, or read again
+  bool keeps_shown(const Run& run, bool arrived) const;
+  int draft_of(const Run& run);  // place of the draft that shows its scenario; -1: none
+  void show_run(const Run& run);
+  void take_run();
+  void tell_run();
+
   // `draft` is null if the scenario is not a draft.
   void start(ScenarioDraft* draft, const RunRequest& request);
   void check_draft();
@@ -126,7 +139,10 @@ private:
     QPointer<ScenarioDraft> draft;
     QString text, name;
   };
-  QMap<int, Running> running_;  // by id of the run
+  QMap<int, Running> running_;        // by id of the command
+  QMap<QString, Running> made_;       // by path of a trace that is not open yet
+  int newest_run_ = 0;                // Run::id of the newest run that has been current
+  QPointer<ScenarioDraft> restored_;  // the current draft of a session; null: it followed a run
   // The last text whose run was refused, and why. The check of that text may find nothing wrong.
   struct Refusal {
     QString text, folder, why;
@@ -137,7 +153,7 @@ private:
   bool narrow_ = false;
 
   QAction *run_, *plan_, *cancel_, *duplicate_, *new_, *open_, *save_, *save_as_, *close_, *reopen_, *undo_,
-      *redo_, *find_, *error_;
+      *redo_, *find_, *error_, *take_;
   QAction* more_;
   QMenu* templates_;
   QToolBar* tools_;
@@ -146,6 +162,8 @@ private:
   ScenarioForm* form_;
   ScenarioEditor* editor_;
   QLabel *told_, *progress_;
+  QWidget* whose_row_;  // which run's scenario is shown
+  QLabel* whose_;
 };
 
 }  // namespace rehearse::gui

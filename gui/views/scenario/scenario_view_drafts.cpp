@@ -17,20 +17,33 @@ constexpr std::size_t kMostClosed = 20;  // drafts that can be reopened
 
 }  // namespace
 
+void ScenarioView::connect_draft(ScenarioDraft& draft) {
+  connect(&draft, &ScenarioDraft::text_changed, this, &ScenarioView::check_draft);
+  connect(&draft, &ScenarioDraft::modified_changed, this, &ScenarioView::tell_drafts);
+  connect(&draft, &ScenarioDraft::name_changed, this, &ScenarioView::tell_drafts);
+  for (const auto signal : {&QTextDocument::undoAvailable, &QTextDocument::redoAvailable})
+    connect(&draft.document(), signal, this, &ScenarioView::follow_undo);
+}
+
 void ScenarioView::add_draft(std::unique_ptr<ScenarioDraft> draft) {
   // The new draft replaces the first one if that is untouched.
   const bool replace = has_only_template();
-  connect(draft.get(), &ScenarioDraft::text_changed, this, &ScenarioView::check_draft);
-  connect(draft.get(), &ScenarioDraft::modified_changed, this, &ScenarioView::tell_drafts);
-  connect(draft.get(), &ScenarioDraft::name_changed, this, &ScenarioView::tell_drafts);
-  for (const auto signal : {&QTextDocument::undoAvailable, &QTextDocument::redoAvailable})
-    connect(&draft->document(), signal, this, &ScenarioView::follow_undo);
+  connect_draft(*draft);
   drafts_.push_back(std::move(draft));
   tabs_->addTab("");
   tell_drafts();
   tabs_->setCurrentIndex(tabs_->count() - 1);
   show_draft(tabs_->currentIndex());
   if (replace) close_draft(0);
+}
+
+void ScenarioView::replace_draft(int place, std::unique_ptr<ScenarioDraft> draft) {
+  connect_draft(*draft);
+  std::swap(drafts_[static_cast<std::size_t>(place)], draft);
+  if (place == current_) show_draft(place);  // the editor and the form still refer to the other one
+  draft->disconnect(this);
+  draft->document().disconnect(this);
+  tell_drafts();
 }
 
 bool ScenarioView::draft_is_untouched() const {
@@ -218,6 +231,7 @@ std::vector<SavedDraft> ScenarioView::saved_drafts() {
   std::vector<SavedDraft> saved;
   if (has_only_template()) return saved;
   for (const auto& draft : drafts_) {
+    if (draft->only_repeats_run()) continue;
     SavedDraft& one = saved.emplace_back();
     one.path = draft->path().toStdString();
     one.name = draft->name().toStdString();
@@ -225,6 +239,12 @@ std::vector<SavedDraft> ScenarioView::saved_drafts() {
     if (draft->path().isEmpty() || draft->is_modified()) one.text = draft->text().toStdString();
   }
   return saved;
+}
+
+int ScenarioView::current_draft() const {
+  if (has_only_template() || draft().only_repeats_run()) return -1;
+  return static_cast<int>(std::count_if(drafts_.begin(), drafts_.begin() + current_,
+                                        [](const auto& draft) { return !draft->only_repeats_run(); }));
 }
 
 void ScenarioView::keep_drafts() {
@@ -253,7 +273,18 @@ QStringList ScenarioView::restore_drafts(const std::vector<SavedDraft>& saved, i
   if (restored == 0 && before > 0) new_draft();
   for (std::size_t i = 0; i < before; ++i) close_draft(0);
   if (shown >= 0) tabs_->setCurrentIndex(shown);
+  restored_ = shown >= 0 ? &draft() : nullptr;
   return refused;
+}
+
+void ScenarioView::show_restored() {
+  const auto of = std::find_if(drafts_.begin(), drafts_.end(),
+                               [&](const auto& draft) { return draft.get() == restored_; });
+  const auto run = session_.current();
+  if (restored_ && of != drafts_.end())
+    tabs_->setCurrentIndex(static_cast<int>(of - drafts_.begin()));
+  else if (run && !run->scenario_text.empty())
+    show_run(*run);
 }
 
 }  // namespace rehearse::gui

@@ -393,6 +393,7 @@ void MainWindow::follow_session() {
     const auto found = restoring_.find(number);
     if (found == restoring_.end()) return;
     restore(found->second, ids, session_, state_);
+    scenario_->show_restored();
     restoring_.erase(found);
   });
   connect(&loader_, &Loader::results_read, this, &MainWindow::show_results);
