@@ -21,15 +21,17 @@ struct Advising {
     why.set_tries_advice(true);
   }
   ~Advising() { why.set_tries_advice(false); }  // a stored setting, so it must be restored
-  void open(const QString& name, const QStringList& settings = {}) {
-    window.open_files({trace_of("advice-" + name + settings.join('-'), name, settings)});
+  // `advice`: whether the trace tells changes that were simulated when it was made.
+  void open(const QString& name, const QStringList& settings = {}, const QString& advice = "never") {
+    window.open_files({trace_of("advice-" + advice + '-' + name + settings.join('-'), name, settings,
+                                {"--advice", advice})});
     settle(window);
     REQUIRE(window.session().current());
   }
-  std::vector<QPushButton*> buttons() const {
+  std::vector<QPushButton*> buttons(const QString& text = "Try it") const {
     std::vector<QPushButton*> shown;
     for (QPushButton* button : rows.findChildren<QPushButton*>())
-      if (button->isVisible()) shown.push_back(button);
+      if (button->isVisible() && button->text() == text) shown.push_back(button);
     return shown;
   }
   QString told() const {
@@ -152,4 +154,52 @@ TEST_CASE("A run that is asked for does not wait for advice, which ends with the
   clock.start();
   a.reset();
   CHECK(clock.elapsed() < kPatienceMs / 2);
+}
+
+TEST_CASE("Changes that the trace says were simulated are listed at once, and can be put into the form") {
+  Advising a;
+  a.why.set_tries_advice(false);
+  a.open("small-gpt", {}, "always");
+  const Run run = *a.window.session().current();
+  REQUIRE_FALSE(run.remedies.empty());
+  const rehearse::TriedRemedy best = run.remedies.front();
+  QStringList settings;
+  for (const std::string& set : best.sets) settings << QString::fromStdString(set);
+  REQUIRE_FALSE(a.buttons("Put in form").empty());
+  CHECK(a.told().contains(QString("%1 % less").arg(QString::number(100 * best.gain, 'f', 1))));
+  CHECK(a.why.trials().of(run.id)[0].settings == settings);
+  a.buttons("Put in form")[0]->click();
+  auto& scenario = *static_cast<ScenarioView*>(a.window.view("scenario"));
+  CHECK(scenario.draft().run() == run.id);
+  CHECK_FALSE(scenario.draft().is_as_run());
+  for (const QString& setting : settings) {
+    CAPTURE(setting.toStdString());
+    CHECK(scenario.draft().value(setting.section('=', 0, 0)).value_or("") == setting.section('=', 1));
+  }
+  // One undo takes all of it back.
+  scenario.draft().document().undo();
+  CHECK(scenario.draft().is_as_run());
+  // It is tried once; then its run is there.
+  for (int i = 0; i < 2; ++i) {
+    a.window.session().set_current(a.window.session().runs()[0]->id);
+    a.window.show_view("why");
+    settle(a.window);
+    a.buttons()[0]->click();
+    settle(a.window);
+    REQUIRE(a.window.session().runs().size() == 2);
+    const auto tried = a.window.session().runs()[1];
+    CHECK(a.window.session().current()->id == tried->id);
+    CHECK(tried->figures.step_time_s == Approx(best.step_time_s).epsilon(0.02));
+  }
+}
+
+TEST_CASE("The note of a framework that would fit is told") {
+  Advising a;
+  a.why.set_tries_advice(false);
+  a.window.open_files({pipeline_trace()});
+  settle(a.window);
+  QString told;
+  for (const QLabel* label : a.why.findChildren<QLabel*>()) told += label->text();
+  CHECK(told.contains("No framework's costs are counted: with --set training.framework="));
+  CHECK(a.why.as_text().contains("Note: No framework's costs are counted"));
 }

@@ -35,13 +35,15 @@ inline void settle(MainWindow& window) {
 }
 
 // Returns the path of a scenario's trace, simulated once for all tests of the program.
-inline QString trace_of(const QString& name, const QString& scenario, const QStringList& settings) {
+inline QString trace_of(const QString& name, const QString& scenario, const QStringList& settings,
+                        const QStringList& options = {}) {
   static const QTemporaryDir folder;
   const QString path = folder.filePath(name + ".json.gz");
   if (QFile::exists(path)) return path;
   QStringList arguments = {"simulate", REHEARSE_TESTS_DIR "/../simulator/scenarios/" + scenario + ".toml",
                            "--trace", path};
   for (const QString& setting : settings) arguments << "--set" << setting;
+  arguments << options;
   QProcess process;
   process.start(REHEARSE_BIN_DIR "/rehearse", arguments);
   REQUIRE(process.waitForFinished(rehearse::test::kPatienceMs));

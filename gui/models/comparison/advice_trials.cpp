@@ -34,6 +34,31 @@ void read_figures(const QByteArray& text, AdviceTrial& trial) {
   trial.memory.fits = memory["fits"].toBool(true);
 }
 
+constexpr std::size_t kMostRecorded = 4;  // changes that a trace tells
+
+std::vector<AdviceTrial> trials_of(const Run& run) {
+  std::vector<AdviceTrial> trials;
+  for (const TriedRemedy& remedy : run.remedies) {
+    if (trials.size() == kMostRecorded) break;
+    AdviceTrial& trial = trials.emplace_back();
+    trial.state = AdviceTrial::State::done;
+    trial.advice = {remedy.why, remedy.sets};
+    trial.step_time_s = remedy.step_time_s;
+    trial.samples_per_s = remedy.samples_per_s;
+    trial.memory.total = remedy.memory_bytes;
+    trial.memory.capacity = run.figures.memory.capacity;
+    trial.memory.fits = !(trial.memory.capacity > 0) || trial.memory.total <= trial.memory.capacity;
+  }
+  for (const Advice& advice : run.figures.advice) {
+    const auto known = std::find_if(trials.begin(), trials.end(), [&](const AdviceTrial& trial) {
+      return trial.advice.sets == advice.sets;
+    });
+    (known == trials.end() ? trials.emplace_back() : *known).advice = advice;
+  }
+  for (AdviceTrial& trial : trials) trial.settings = settings_of(trial.advice.sets);
+  return trials;
+}
+
 QString memory_of(const MemoryUse& memory) {
   return QString::fromStdString(in_gibibytes(memory.total) + " of " + in_gibibytes(memory.capacity) + " GiB");
 }
@@ -80,25 +105,23 @@ AdviceTrials::AdviceTrials(Session& session, QObject* parent) : QObject(parent),
 }
 
 bool AdviceTrials::can_try(const Run& run) {
-  return run.source == Run::Source::predicted && !run.figures.advice.empty() && !run.scenario_text.empty();
+  return run.source == Run::Source::predicted && !run.scenario_text.empty() &&
+         !(run.figures.advice.empty() && run.remedies.empty());
 }
 
 AdviceTrials::Tried& AdviceTrials::tried(int id) {
   Tried& known = runs_[id];
   const Session::RunPointer run = session_.run(id);
-  const std::vector<Advice> none, &advice = run && can_try(*run) ? run->figures.advice : none;
-  const bool same = std::equal(known.trials.begin(), known.trials.end(), advice.begin(), advice.end(),
-                               [](const AdviceTrial& trial, const Advice& a) {
-                                 return trial.advice.sets == a.sets && trial.advice.why == a.why;
-                               });
+  const bool can = run && can_try(*run);
+  std::vector<AdviceTrial> trials = can ? trials_of(*run) : std::vector<AdviceTrial>{};
+  const bool same = std::equal(known.trials.begin(), known.trials.end(), trials.begin(), trials.end(),
+                               [](const AdviceTrial& a, const AdviceTrial& b) {
+                                 return a.advice.sets == b.advice.sets && a.advice.why == b.advice.why;
+                               }) &&
+                    (!can || known.capacity == run->figures.memory.capacity);
   if (same) return known;
   drop(known);
-  known = {};
-  for (const Advice& one : advice) {
-    AdviceTrial& trial = known.trials.emplace_back();
-    trial.advice = one;
-    trial.settings = settings_of(one.sets);
-  }
+  known = {std::move(trials), {}, can ? run->figures.memory.capacity : 0};
   known.ids.resize(known.trials.size(), 0);
   return known;
 }

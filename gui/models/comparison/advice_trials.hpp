@@ -17,7 +17,8 @@ struct AdviceTrial {
   QStringList settings;  // that the advice changes, as "key=value"
   double step_time_s = 0, samples_per_s = 0;
   MemoryUse memory;
-  QString trace;  // trace file of the simulated step; exists as long as the AdviceTrials object does
+  QString trace;  // trace file of the simulated step; exists as long as the AdviceTrials object does. Empty
+                  // if it was simulated when the run's own trace was made
   QString error;  // why the trial failed
 };
 
@@ -31,9 +32,10 @@ class AdviceTrials : public QObject {
 public:
   explicit AdviceTrials(Session& session, QObject* parent = nullptr);
 
-  // Whether the run has advice and a scenario to try it on.
+  // Whether the run has advice, or changes that were tried already, and a scenario to try them on.
   static bool can_try(const Run& run);
-  // Returns a run's trials in the order of its advice; all are untried until try_all().
+  // Returns a run's trials: the changes that its trace says were simulated, then its other advice, untried
+  // until try_all().
   const std::vector<AdviceTrial>& of(int id);
   // Simulates the untried advice of a run one by one; stops when the run is removed or its advice changes.
   void try_all(int id);
@@ -47,6 +49,7 @@ private:
   struct Tried {
     std::vector<AdviceTrial> trials;
     std::vector<int> ids;  // job numbers of the runner, by trial; 0: not started
+    double capacity = 0;   // memory of the run's devices, as known when the trials were set up
   };
   Tried& tried(int id);
   void drop(Tried& known);

@@ -175,6 +175,27 @@ void ScenarioDraft::remove(const QString& key) {
   if (const auto edit = edit_to_remove(text(), key)) apply(document_, *edit);
 }
 
+void ScenarioDraft::assign(const QStringList& settings) {
+  QTextCursor step(&document_);
+  step.beginEditBlock();
+  for (const QString& setting : settings) {
+    const QString key = setting.section('=', 0, 0).trimmed(), given = setting.section('=', 1).trimmed();
+    if (given.isEmpty()) {
+      if (const auto edit = edit_to_remove(document_.toPlainText(), key)) apply(document_, *edit);
+      continue;
+    }
+    QString value = given;
+    try {
+      const TomlValue read = parse_toml_value(given.toStdString(), {});
+      if (const auto* text = read.get<std::string>()) value = QString::fromStdString(toml_string(*text));
+    } catch (const InputError&) {
+      // The check reports what is wrong with it.
+    }
+    apply(document_, edit_to_set(document_.toPlainText(), key, value));
+  }
+  step.endEditBlock();
+}
+
 int ScenarioDraft::position(int line, int column) const {
   const QTextBlock block = document_.findBlockByNumber(line - 1);
   if (line < 1 || !block.isValid()) return -1;

@@ -67,6 +67,9 @@ public:
   void set_string(const QString& key, const QString& value, const QStringList& instead_of = {});
   void set_number(const QString& key, const QString& value, const QStringList& instead_of = {});
   void remove(const QString& key);
+  // Makes changes written as for "--set": "strategy.tensor=4", "training.recompute=full", "strategy.data="
+  // (which removes the key). In a single undo step.
+  void assign(const QStringList& settings);
 
   // Returns the text position of a line and column, both counted in characters from 1: the end of the line if
   // it is shorter, -1 if there is no such line.

@@ -68,6 +68,8 @@ struct Run {
   Time aligned = 0;  // time of the timeline that is 0 on the axis shared by the runs: the begin of the step
   std::shared_ptr<const Timeline> timeline;
   RunFigures figures;
+  std::vector<std::string> notes;  // that the trace states: of assumptions, and of frameworks that would fit
+  TriedRemedies remedies;          // changes that were simulated when the trace was made, the best first
   // Null if another program wrote the trace, if it is too large or holds several jobs, or if it is not
   // evaluated yet.
   std::shared_ptr<const Judged> judged;

@@ -3,17 +3,54 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "simulator/report/json_reader.hpp"
 
 namespace rehearse::gui {
 
+namespace {
+
+// Returns the texts of a list; what is anything else is left out.
+std::vector<std::string> texts_in(const nlohmann::json& list) {
+  std::vector<std::string> texts;
+  for (const auto& text : list)
+    if (text.is_string()) texts.push_back(text.get<std::string>());
+  return texts;
+}
+
+std::optional<TriedRemedy> remedy_in(const nlohmann::json& json) {
+  TriedRemedy remedy;
+  const auto number = [&](const char* key, double& value) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number()) return false;
+    value = found->get<double>();
+    return true;
+  };
+  if (!json.is_object() || !json.contains("sets") || !json["sets"].is_array() ||
+      !number("step_time_s", remedy.step_time_s) || !number("samples_per_s", remedy.samples_per_s) ||
+      !number("gain", remedy.gain) || !number("memory_bytes", remedy.memory_bytes))
+    return std::nullopt;
+  remedy.sets = texts_in(json["sets"]);
+  if (json.contains("why") && json["why"].is_string()) remedy.why = json["why"].get<std::string>();
+  return remedy.sets.empty() ? std::nullopt : std::optional(remedy);
+}
+
+}  // namespace
+
 void facts_of(const Timeline& timeline, Run& run) {
   const auto other = json_object_in(timeline.other_data);
   if (other.contains("measured")) run.source = Run::Source::measured;
   const auto text = other.find("scenario_text");
   if (text != other.end() && text->is_string()) run.scenario_text = text->get<std::string>();
+  const auto result = other.find("result");
+  if (result == other.end() || !result->is_object()) return;
+  if (const auto notes = result->find("notes"); notes != result->end() && notes->is_array())
+    run.notes = texts_in(*notes);
+  if (const auto remedies = result->find("remedies"); remedies != result->end() && remedies->is_array())
+    for (const auto& one : *remedies)
+      if (const auto remedy = remedy_in(one)) run.remedies.push_back(*remedy);
 }
 
 std::vector<std::string> nodes_of(const Timeline& timeline, const Judged& judged) {

@@ -3,6 +3,8 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QRegularExpression>
+#include <QVBoxLayout>
 
 #include "gui/models/scenario/scenario_difference.hpp"
 
@@ -53,13 +55,23 @@ void AdviceRows::show_rows(std::size_t count) {
     row.button->setAutoDefault(true);  // so that Enter presses it
     connect(row.button, &QPushButton::clicked, this,
             [this, place] { emit try_requested(rows_[static_cast<std::size_t>(place)].advice); });
-    grid_->addWidget(row.text, place + 2, 0);
-    grid_->addWidget(row.button, place + 2, 1, Qt::AlignTop);
+    row.change = new QPushButton(tr("Put in form"), this);
+    row.change->setAutoDefault(true);
+    connect(row.change, &QPushButton::clicked, this,
+            [this, place] { emit change_requested(rows_[static_cast<std::size_t>(place)].advice); });
+    auto* buttons = new QVBoxLayout;
+    buttons->setSpacing(2);
+    buttons->addWidget(row.button);
+    buttons->addWidget(row.change);
+    buttons->addStretch(1);
+    grid_->addWidget(row.text, place + 2, 0, Qt::AlignTop);
+    grid_->addLayout(buttons, place + 2, 1);
     rows_.push_back(row);
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     rows_[i].text->setVisible(i < count);
     rows_[i].button->setVisible(i < count);
+    rows_[i].change->setVisible(i < count);
   }
   title_->setVisible(count > 0);
   setVisible(count > 0 || !waiting_->text().isEmpty());
@@ -99,6 +111,12 @@ void AdviceRows::show_trials(const Run& run, const std::vector<AdviceTrial>& tri
     row.button->setAccessibleName(tr("Try it: %1").arg(settings_name(trial.settings)));
     row.button->setAccessibleDescription(outcome);
     row.button->setToolTip(tr("Open a run with %1 next to this one and compare them").arg(settings));
+    // A list of slow parts is a table of its own in the text.
+    const bool is_key = trial.settings.filter(QRegularExpression("^cluster\\.slow")).isEmpty();
+    row.change->setVisible(trial.state != AdviceTrial::State::failed && is_key);
+    row.change->setAccessibleName(tr("Put in form: %1").arg(settings_name(trial.settings)));
+    row.change->setToolTip(
+        tr("Change the run's scenario in the form by %1, to change more before it runs").arg(settings));
   }
 }
 

@@ -1,4 +1,5 @@
-// Lists the advice for a run: each item with its simulated outcome and a button that tries it.
+// Lists the advice for a run: each item with its simulated outcome, and buttons that try it or put it into
+// the form.
 #pragma once
 
 #include <QWidget>
@@ -24,11 +25,12 @@ public:
 
 signals:
   void try_requested(int advice);  // index among the trials
+  void change_requested(int advice);
 
 private:
   struct Row {
     QLabel* text = nullptr;
-    QPushButton* button = nullptr;
+    QPushButton *button = nullptr, *change = nullptr;
     int advice = 0;
   };
   void show_rows(std::size_t count);

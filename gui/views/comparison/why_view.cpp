@@ -75,8 +75,12 @@ QString more_of(const Judged& judged) {
     text += paragraph("Measured: " + how + ".");
     for (const std::string& note : m.notes) text += paragraph("Note: " + note + ".");
   }
-  for (const std::string& note : result.plan.notes) text += paragraph("Note: " + note);
   return text;
+}
+
+// Returns the notes of a run: those that its trace states, which also tell frameworks that would fit.
+const std::vector<std::string>& notes_of(const Run& run) {
+  return run.notes.empty() && run.judged ? run.judged->run.plan.notes : run.notes;
 }
 
 QString source_of(const Run& run) {
@@ -183,6 +187,7 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent)
     tell_advice();
   });
   connect(advice_, &AdviceRows::try_requested, this, &WhyView::try_advice);
+  connect(advice_, &AdviceRows::change_requested, this, &WhyView::put_in_form);
   connect(&trials_, &AdviceTrials::changed, this, [this](int run) {
     if (session_.current() && session_.current()->id == run) tell_advice();
   });
@@ -241,6 +246,7 @@ void WhyView::tell() {
   QString text = paragraph(figures.critical_path);
   if (figures.memory.fits) text += paragraph(memory);
   if (run->judged) text += more_of(*run->judged);
+  for (const std::string& note : notes_of(*run)) text += paragraph("Note: " + note);
   if (!figures.cost.price.empty()) text += paragraph("Price: " + figures.cost.price + ".");
   if (!figures.rests_on.empty()) text += paragraph("Rests on: " + figures.rests_on + ".");
   if (!run->not_judged.empty()) text += paragraph("Not analysed: " + run->not_judged);
@@ -312,7 +318,8 @@ void WhyView::try_advice(int advice) {
   const QString name = QString::fromStdString(run->name) + ", " + settings_name(trial.settings);
   const auto& runs = session_.runs();
   const auto open = std::find_if(runs.begin(), runs.end(), [&](const Session::RunPointer& other) {
-    return !trial.trace.isEmpty() && other->path == trial.trace.toStdString();
+    return trial.trace.isEmpty() ? other->name == name.toStdString()
+                                 : other->path == trial.trace.toStdString();
   });
   if (open != runs.end()) {
     session_.set_current((*open)->id);
@@ -324,12 +331,23 @@ void WhyView::try_advice(int advice) {
   emit compare_requested();
 }
 
+void WhyView::put_in_form(int advice) {
+  const Session::RunPointer run = session_.current();
+  if (!run) return;
+  const std::vector<AdviceTrial>& trials = trials_.of(run->id);
+  if (advice < 0 || static_cast<std::size_t>(advice) >= trials.size()) return;
+  emit change_requested(run->id, trials[static_cast<std::size_t>(advice)].settings);
+}
+
 QString WhyView::as_text() const {
   const Session::RunPointer run = session_.current();
   if (!run || !run->timeline) return {};
   std::ostringstream out;
   if (run->judged) {
-    write_text(run->judged->result(), out);
+    Plan plan = run->judged->run.plan;
+    plan.notes = notes_of(*run);
+    const Result result = run->judged->result();
+    write_text({result.scenario, plan, result.trace, result.metrics, result.path, {}, result.measured}, out);
     return QString::fromStdString(out.str());
   }
   const RunFigures& figures = run->figures;

@@ -32,6 +32,7 @@ signals:
   void open_requested(const QString& trace, const QString& name);
   void run_requested(const QString& text, const QString& name, const QStringList& settings);
   void compare_requested();
+  void change_requested(int run, const QStringList& settings);
 
 protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -43,6 +44,7 @@ private:
   void tell_figures(const Run& run);
   void tell_advice();
   void try_advice(int advice);
+  void put_in_form(int advice);
 
   Session& session_;
   AdviceTrials trials_;

@@ -53,6 +53,8 @@ public:
 
   // Opens the scenario of a run as another draft, if it is known.
   void duplicate_run(int id);
+  // Shows the scenario of a run and makes changes such as "strategy.tensor=4" in it.
+  void change_run(int id, const QStringList& settings);
   void run();   // runs the shown draft, or goes to its error if it is known to be wrong
   void plan();  // searches the best plan for the shown draft
   // Runs a scenario that is not a draft.

@@ -100,6 +100,13 @@ void ScenarioView::take_run() {
   tell_run();
 }
 
+void ScenarioView::change_run(int id, const QStringList& settings) {
+  const auto run = session_.run(id);
+  if (!run || run->scenario_text.empty()) return;
+  show_run(*run);
+  draft().assign(settings);
+}
+
 void ScenarioView::tell_run() {
   const auto run = session_.current();
   const auto shown = session_.run(draft().run());

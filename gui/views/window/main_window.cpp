@@ -449,6 +449,10 @@ void MainWindow::follow_advice() {
             scenario_->run_text(text, name, {}, settings);
           });
   connect(why_, &WhyView::compare_requested, this, [this] { show_view("compare"); });
+  connect(why_, &WhyView::change_requested, this, [this](int run, const QStringList& settings) {
+    scenario_->change_run(run, settings);
+    show_view("scenario");
+  });
 }
 
 // Sweeps the open scenario, and opens points of a sweep as runs.
