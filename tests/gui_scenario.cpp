@@ -410,3 +410,48 @@ TEST_CASE("What the check suggests can be taken over") {
   const CheckedScenario checked = check_scenario(draft.text(), "");
   CHECK(draft.suggestions(checked.line, checked.column, checked.message).empty());
 }
+
+TEST_CASE("Settings as on a command line are made in the text, in one step") {
+  const QString before = "[training]\nmicro_batch = 16\nrecompute = \"none\"\n[strategy]\ndata = 4\n";
+  struct Case {
+    QStringList settings;
+    QString after;
+  };
+  const std::vector<Case> cases = {
+      {{"training.micro_batch=8"}, QString(before).replace("= 16", "= 8")},
+      {{"training.recompute=full"}, QString(before).replace("\"none\"", "\"full\"")},
+      {{"training.recompute=\"full\""}, QString(before).replace("\"none\"", "\"full\"")},
+      {{"strategy.data="}, QString(before).remove("data = 4\n")},
+      {{"strategy.sequence_parallel=true", "strategy.data=2"},
+       QString(before).replace("data = 4\n", "data = 2\nsequence_parallel = true\n")},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.settings.join(' ').toStdString());
+    ScenarioDraft draft(before, "mine");
+    draft.assign(c.settings);
+    CHECK(draft.text().toStdString() == c.after.toStdString());
+    draft.document().undo();
+    CHECK(draft.text() == before);
+  }
+}
+
+TEST_CASE("A draft of a run takes the run's text again, in one step") {
+  ScenarioDraft draft("a = 1\n", "run");
+  draft.take_run();  // of no run
+  CHECK(draft.text() == "a = 1\n");
+  draft.set_run(3, "a = 1\n");
+  draft.set_made_for_run();
+  CHECK(draft.is_as_run());
+  CHECK(draft.only_repeats_run());
+  draft.set_number("a", "2");
+  draft.set_number("a", "3");
+  CHECK_FALSE(draft.is_as_run());
+  CHECK_FALSE(draft.only_repeats_run());
+  draft.take_run();
+  CHECK(draft.is_as_run());
+  CHECK_FALSE(draft.is_modified());
+  CHECK_FALSE(draft.only_repeats_run());  // its changes can still be brought back
+  draft.document().undo();
+  CHECK(draft.text() == "a = 3\n");
+  CHECK(draft.is_modified());
+}
