@@ -36,8 +36,8 @@ std::string null_figure(const nlohmann::json& value, const std::string& key, boo
   return "";
 }
 
-// Finds "nan" and "inf" in place of numbers and, if `shares`, percentages above 100.
-std::string odd_word(const std::string& text, bool shares) {
+// Finds "nan" and "inf" in place of numbers, and percentages above 100.
+std::string odd_word(const std::string& text) {
   std::istringstream words(text);
   std::string before;
   for (std::string word; words >> word; before = word) {
@@ -45,7 +45,7 @@ std::string odd_word(const std::string& text, bool shares) {
     for (const char c : word)
       if (std::isalpha(static_cast<unsigned char>(c)) != 0) letters += static_cast<char>(std::tolower(c));
     if (letters == "nan" || letters == "inf") return fmt::format("the text has \"{}\"", word);
-    if (word[0] != '%' || !shares) continue;
+    if (word[0] != '%') continue;
     char* end = nullptr;
     const double share = std::strtod(before.c_str(), &end);
     if (end != before.c_str() && !(share <= 100 + 1e-9)) return fmt::format("the text has {} %", before);
@@ -80,12 +80,10 @@ std::string unsound(const Prediction& p) {
   // MFU and HFU are model FLOPs divided by time, devices and the dense peak.
   if (!(m.mfu <= 1 + kRounding) || !(m.hfu <= 1 + kRounding))
     return fmt::format("{} of the peak is used, with recomputation {}", m.mfu, m.hfu);
-  // Asynchronous runs are stopped: transfers in progress at the end count in full, and step times are means
-  // over windows of several workers.
-  const bool exact_links = !m.asynchrony;
-  if (exact_links) {
-    if (!(m.busiest_utilization <= 1 + kRounding))
-      return fmt::format("{} is {} used", m.busiest_link, m.busiest_utilization);
+  if (!(m.busiest_utilization <= 1 + kRounding))
+    return fmt::format("{} is {} used", m.busiest_link, m.busiest_utilization);
+  // Asynchronous runs are stopped: in their link_use, transfers in progress at the end count in full.
+  if (!m.asynchrony) {
     for (const LinkUse& use : p.trace.link_use)
       if (!(use.bytes / p.scenario.cluster->bandwidth(use.link) <= p.trace.end_s * (1 + kRounding)))
         return fmt::format("{} carries {} bytes in {} s", p.scenario.cluster->link_name(use.link), use.bytes,
@@ -94,7 +92,7 @@ std::string unsound(const Prediction& p) {
   const nlohmann::json json = nlohmann::json::parse(json_of(p), nullptr, false);
   if (json.is_discarded()) return "the JSON does not parse";
   const std::string null = null_figure(json, "", false, !json.contains("cost_needs"));
-  return null.empty() ? odd_word(text_of(p), exact_links) : null;
+  return null.empty() ? odd_word(text_of(p)) : null;
 }
 
 }  // namespace rehearse::adversary

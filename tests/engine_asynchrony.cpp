@@ -135,6 +135,36 @@ TEST_CASE("bound by the servers' cards: n gradients in, n weights out, both at o
   }
 }
 
+TEST_CASE("all workers are measured in one window, in which no link carries more than it can") {
+  for (const int workers : {2, 3, 5})
+    for (const int servers : {1, 2})
+      for (const double nic_gbps : {2.0, 8.0, 800.0})
+        for (const double slow : {1.0, 0.6, 0.05})
+          for (const char* mode : {"async", "stale-synchronous"}) {
+            CAPTURE(workers, servers, nic_gbps, slow, mode);
+            std::vector<std::string> more = {slow_device(0, slow),
+                                             std::string("strategy.parameter_server.mode=") + mode};
+            if (std::string(mode) == "stale-synchronous") more.push_back(staleness(2));
+            const Outcome o = run_async(workers, servers, nic_gbps, more);
+            const Cluster& cluster = *o.scenario.cluster;
+            REQUIRE_FALSE(o.figures().link_bytes_per_s.empty());
+            double busiest = 0;
+            for (const auto& [link, bytes_per_s] : o.figures().link_bytes_per_s) {
+              CHECK(bytes_per_s <= cluster.bandwidth(link) * (1 + 1e-9));
+              busiest = std::max(busiest, bytes_per_s / cluster.bandwidth(link));
+            }
+            CHECK(o.metrics.busiest_utilization == Approx(busiest));
+            // Of one simulation: the rounds under way at the ends of the window count in part.
+            const AsynchronyFigures last = asynchrony_figures(o.trace, 0);
+            for (const auto& worker : last.workers) {
+              const double rounds = worker.rounds_per_s * (last.window_end_s - last.window_begin_s);
+              CHECK(rounds <= worker.rounds + 1 + 1e-9);
+              CHECK(rounds >= worker.rounds - 1 - 1e-9);
+            }
+            check_adds_up(o);
+          }
+}
+
 TEST_CASE("bound by the servers' updates: one at a time") {
   for (int workers : {4, 8, 16}) {
     CAPTURE(workers);

@@ -24,21 +24,24 @@ int weights_of(const Asynchrony& how, int worker) {
   return how.weights_of.empty() ? 0 : how.weights_of[static_cast<std::size_t>(worker)];
 }
 
-// Measures the complete rounds of one worker between two points in time.
+// Returns how many rounds a worker has done at a time, of which the last counts by the part of its time that
+// has passed.
+double rounds_until(const std::vector<double>& applied_s, double time_s) {
+  const auto next = std::upper_bound(applied_s.begin(), applied_s.end(), time_s);
+  const auto whole = static_cast<double>(next - applied_s.begin());
+  if (next == applied_s.end()) return whole;
+  const double begin_s = next == applied_s.begin() ? 0 : *(next - 1);
+  return whole + (time_s - begin_s) / (*next - begin_s);
+}
+
+// Measures the rounds of one worker between two points in time.
 void measure(AsynchronyFigures::Worker& worker, const std::vector<double>& applied_s, double begin_s,
              double end_s) {
   const auto first = std::lower_bound(applied_s.begin(), applied_s.end(), begin_s);
   const auto last = std::upper_bound(first, applied_s.end(), end_s);
   worker.rounds = static_cast<int>(last - first);
-  if (worker.rounds >= 2) {
-    worker.begin_s = *first;
-    worker.end_s = *(last - 1);
-    worker.rounds_per_s = (worker.rounds - 1) / (worker.end_s - worker.begin_s);
-  } else {  // the worker is far slower than the others
-    worker.begin_s = begin_s;
-    worker.end_s = end_s;
-    worker.rounds_per_s = worker.rounds / (end_s - begin_s);
-  }
+  worker.rounds_per_s =
+      (rounds_until(applied_s, end_s) - rounds_until(applied_s, begin_s)) / (end_s - begin_s);
 }
 
 }  // namespace

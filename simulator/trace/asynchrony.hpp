@@ -14,16 +14,16 @@ struct AsynchronyFigures {
   struct Worker {
     int rank = 0;
     int rounds = 0;  // applied by server 0 in the window, including both its ends
+    // Over the window; the rounds under way at its ends count by the part of their time within it.
     double rounds_per_s = 0, samples_per_s = 0;
-    // From the first to the last of these rounds: complete rounds of the worker. Equals the window if there
-    // are fewer than two.
-    double begin_s = 0, end_s = 0;
   };
   std::vector<Worker> workers;  // by rank
-  // From the time when the last worker ends its warm-up to the time when the first worker's last round is
-  // applied: all workers run throughout.
+  // The window in which all workers are measured: from the time when the last worker ends its warm-up to the
+  // time when the first worker's last round is applied. All workers run throughout.
   double window_begin_s = 0, window_end_s = 0;
   double samples_per_s = 0;  // of all workers together
+  // Mean over the window, by link (step_traffic.hpp); empty: not known.
+  std::map<int, double> link_bytes_per_s;
   // For figures that are means over several simulations (starting_phases.hpp): their number, and the range of
   // their step times in seconds. Windows are then the sum of those of the simulations.
   struct StartingPhases {

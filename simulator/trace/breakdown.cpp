@@ -171,9 +171,8 @@ Breakdown break_down(const Trace& trace, int job) {
     auto weight = static_cast<long double>(rank_class.ranks.size());
     ranks += weight;
     StepWindow window = step;
-    if (asynchrony) {  // complete rounds of its own, scaled to the time of a step
-      const AsynchronyFigures::Worker& worker = asynchrony->workers[rank_class.ranks.front()];
-      window = {worker.begin_s, worker.end_s};
+    if (asynchrony) {  // scaled to the time of a step
+      window = {asynchrony->window_begin_s, asynchrony->window_end_s};
       weight *= static_cast<long double>(schedule.samples / asynchrony->samples_per_s) /
                 (static_cast<long double>(window.end_s) - window.begin_s);
     } else if (trace.run.jobs[job].phases.back().schedule->staggered) {

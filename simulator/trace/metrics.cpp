@@ -63,6 +63,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   double schedule_s = 0;
   if (is_asynchronous(trace, 0)) {
     metrics.asynchrony = asynchrony_figures(trace, 0);
+    metrics.asynchrony->link_bytes_per_s = window_traffic(trace, 0, *scenario.cluster, *metrics.asynchrony);
     schedule_s = schedule.samples / metrics.asynchrony->samples_per_s;
   } else {
     const StepWindow window = last_step(trace, 0);

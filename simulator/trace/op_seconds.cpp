@@ -30,20 +30,19 @@ public:
     step_s_ = schedule.samples / figures_->samples_per_s;
   }
 
-  // Returns the time in which the ranks of a class are considered, and the weight of their rows.
-  Span span_of(int c) const {
+  // Returns the time in which ranks are considered, and the weight of their rows.
+  Span span() const {
     if (!figures_) return {window_, share_};
-    StepWindow window = window_;
-    const RankClass& who = trace_.classes[c];
-    if (who.role == 0) {  // complete rounds of its own
-      const AsynchronyFigures::Worker& worker = figures_->workers[who.ranks.front()];
-      window = {worker.begin_s, worker.end_s};
-    }
-    return {window, step_s_ / (window.end_s - window.begin_s)};
+    return {window_, step_s_ / (window_.end_s - window_.begin_s)};
   }
-  bool counts(std::size_t row, const Span& span) const {
-    if (!figures_) return trace_.spans.step[row] == step_;
-    return trace_.spans.end_s[row] > span.window.begin_s && trace_.spans.end_s[row] <= span.window.end_s;
+  // Returns the part of a row that counts. Rounds of asynchronous workers can begin before their window and
+  // end after it.
+  double part_of(std::size_t row) const {
+    if (!figures_) return trace_.spans.step[row] == step_ ? 1 : 0;
+    const double begin_s = trace_.spans.begin_s[row], end_s = trace_.spans.end_s[row];
+    const double within_s = std::min(end_s, window_.end_s) - std::max(begin_s, window_.begin_s);
+    if (end_s > begin_s) return std::max(0.0, within_s) / (end_s - begin_s);
+    return within_s >= 0 ? 1 : 0;
   }
 
 private:
@@ -105,14 +104,15 @@ std::vector<OpSeconds> seconds_by_op(const Trace& trace, int job) {
     const RankClass& who = trace.classes[c];
     if (who.job != job) continue;
     const Role& role = roles[who.role];
-    const Span span = counted.span_of(static_cast<int>(c));
+    const Span span = counted.span();
     const double weight = span.share * static_cast<double>(who.ranks.size()) / role.size();
     std::vector<std::size_t> number;  // index in `all` by op; not known yet: kNoRow
     const auto [first, last] = rows_of_class(trace, static_cast<int>(c));
     for (std::size_t row = first; row < last; ++row) {
       const Op& op = trace.op_of(row);
       if (!is_transfer(op) && op.kind != OpKind::compute && op.kind != OpKind::host) continue;
-      if (!counted.counts(row, span)) continue;
+      const double part = counted.part_of(row);
+      if (part <= 0) continue;
       const auto at = static_cast<std::size_t>(trace.spans.op[row]);
       if (at >= number.size()) number.resize(at + 1, kNoRow);
       if (number[at] == kNoRow) {
@@ -121,8 +121,8 @@ std::vector<OpSeconds> seconds_by_op(const Trace& trace, int job) {
         number[at] = static_cast<std::size_t>(found - all.begin());
         if (found == all.end()) all.push_back(kind);
       }
-      all[number[at]].seconds += weight * (trace.spans.end_s[row] - trace.spans.begin_s[row]);
-      all[number[at]].count += weight;
+      all[number[at]].seconds += weight * part * (trace.spans.end_s[row] - trace.spans.begin_s[row]);
+      all[number[at]].count += weight * part;
     }
   }
   return all;
@@ -135,7 +135,7 @@ Overlap overlap(const Trace& trace, int job) {
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
     const RankClass& who = trace.classes[c];
     if (who.job != job || who.role != 0) continue;
-    const Span span = counted.span_of(static_cast<int>(c));
+    const Span span = counted.span();
     std::vector<Interval> computing, sending;
     const auto [first, last] = rows_of_class(trace, static_cast<int>(c));
     for (std::size_t row = first; row < last; ++row) {

@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// Ops of one kind in a job's last step (rows.hpp; asynchronous: in the time of one round of each worker).
+// Ops of one kind in a job's last step (rows.hpp; asynchronous: in the time of a step).
 struct OpSeconds {
   std::string name;  // "forward", "optimizer on servers"; for transfers, their purpose: "gradient sync"
   std::string kind;  // "compute", "all-reduce", "exchange", "host"

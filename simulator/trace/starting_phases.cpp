@@ -37,6 +37,7 @@ AsynchronyFigures figures_of_all(const std::vector<Metrics>& phases) {
   all.window_begin_s = 0;
   all.window_end_s = 0;
   all.staleness.clear();
+  all.link_bytes_per_s.clear();
   for (AsynchronyFigures::Worker& worker : all.workers) worker = {worker.rank};
   double seconds = 0;
   for (const Metrics& m : phases) seconds += m.step_time_s;
@@ -52,8 +53,9 @@ AsynchronyFigures figures_of_all(const std::vector<Metrics>& phases) {
       worker.rounds += own.workers[w].rounds;
       worker.rounds_per_s += weight * own.workers[w].rounds_per_s;
       worker.samples_per_s += weight * own.workers[w].samples_per_s;
-      worker.end_s += own.workers[w].end_s - own.workers[w].begin_s;
     }
+    for (const auto& [link, bytes_per_s] : own.link_bytes_per_s)
+      all.link_bytes_per_s[link] += weight * bytes_per_s;
     spread.least_s = std::min(spread.least_s, m.step_time_s);
     spread.most_s = std::max(spread.most_s, m.step_time_s);
   }
