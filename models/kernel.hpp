@@ -83,6 +83,9 @@ struct Kernel {
   // For kind fixed: number of kernels in this time that the device's process must launch. For a grouped
   // product of experts: number of experts with a product in it.
   double launches = 0;
+  // For kind fixed: how long, beside `seconds`, the device was seen to wait for its process, which issued
+  // nothing meanwhile; and how long for data.
+  double wait_s = 0, data_wait_s = 0;
   bool routed = false;  // processes rows that a router sent to experts, whose number varies
   double count = 1;
   // Ratio of the model's FLOPs to the computed ones: fused attention skips masked scores, which the model's

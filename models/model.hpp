@@ -139,6 +139,11 @@ struct ProfiledModel {  // measured times: [model.profiled]
   // Time of the optimizer step and the number of kernels it launches; 0: computed from the device's memory
   // bandwidth.
   double optimizer_s = 0, optimizer_kernels = 0;
+  // How long the device waits in each part of a pass for what the schedule does not have (synchronisations,
+  // work of the process beside its launches), for data at the beginning of a forward pass, and in the update.
+  // These do not scale with the micro-batch. The arrays can be empty.
+  std::vector<double> forward_wait_s, backward_wait_s;
+  double data_wait_s = 0, optimizer_wait_s = 0;
   // Standard deviation of the times of the pipeline stages as a fraction of their mean, if the given times
   // are those of a mean stage (simulator/strategies/layout/stage_spread.hpp); 0: the times are those of each
   // stage.

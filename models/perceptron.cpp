@@ -68,11 +68,13 @@ std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const Pa
 
 std::vector<Layer> profiled_layers(const ProfiledModel& shape, const PassShape& pass) {
   const double samples = shape.micro_batch > 0 ? pass.micro_batch / shape.micro_batch : 1;
-  const auto fixed = [&](double seconds, const std::vector<double>& launches, std::size_t part) {
+  const auto fixed = [&](double seconds, const std::vector<double>& launches,
+                         const std::vector<double>& waits_s, std::size_t part) {
     Kernel kernel;
     kernel.kind = Kernel::Kind::fixed;
     kernel.seconds = seconds * samples;
     if (!launches.empty()) kernel.launches = launches[part];
+    if (!waits_s.empty()) kernel.wait_s = waits_s[part];
     return std::vector<Kernel>{kernel};
   };
   std::vector<Layer> layers;
@@ -84,9 +86,10 @@ std::vector<Layer> profiled_layers(const ProfiledModel& shape, const PassShape& 
         shape.names.empty() ? (shape.has_layers ? "layer" : "stage") + std::to_string(i) : shape.names[i],
         between(i > 0 ? i - 1 : 0));
     LayerCost& cost = layer.add(SegmentKind::block, {0}, {between(i)});
-    cost.forward = fixed(shape.forward_s[i], shape.forward_kernels, i);
-    cost.backward_input = fixed(shape.backward_input_s[i], shape.backward_kernels, i);
-    cost.backward_weight = fixed(shape.backward_weight_s[i], {}, i);
+    cost.forward = fixed(shape.forward_s[i], shape.forward_kernels, shape.forward_wait_s, i);
+    if (i == 0) cost.forward.front().data_wait_s = shape.data_wait_s;
+    cost.backward_input = fixed(shape.backward_input_s[i], shape.backward_kernels, shape.backward_wait_s, i);
+    cost.backward_weight = fixed(shape.backward_weight_s[i], {}, {}, i);
     if (!shape.parameters.empty()) cost.parameters = shape.parameters[i];
     layers.push_back(layer.take(i + 1 < shape.forward_s.size() ? shape.p2p_bytes[i] * samples : 0));
   }

@@ -61,7 +61,8 @@ std::size_t count_parts(Section& s) {
 ProfiledModel read_profiled(Section s) {
   s.expect({"stages", "layers", "forward_ms", "backward_input_ms", "backward_weight_ms", "p2p_bytes",
             "parameters", "names", "forward_kernels", "backward_kernels", "micro_batch", "optimizer_ms",
-            "optimizer_kernels", "stage_deviation"});
+            "optimizer_kernels", "stage_deviation", "forward_wait_ms", "backward_wait_ms", "data_wait_ms",
+            "optimizer_wait_ms"});
   ProfiledModel profiled;
   profiled.has_layers = s.has("layers");
   const std::size_t parts = count_parts(s);
@@ -79,8 +80,8 @@ ProfiledModel read_profiled(Section s) {
     for (double& value : values) value *= unit;
     return values;
   };
-  const auto per_part_if_given = [&](std::string_view key, Range range) {
-    return s.has(key) ? per_part(key, range, 1) : std::vector<double>();
+  const auto per_part_if_given = [&](std::string_view key, Range range, double unit = 1) {
+    return s.has(key) ? per_part(key, range, unit) : std::vector<double>();
   };
   constexpr double kMilli = 1e-3;
   // A hundred times what a device can hold; transfers of 10^14 bytes and more exceed the engine's arithmetic.
@@ -99,6 +100,12 @@ ProfiledModel read_profiled(Section s) {
   profiled.micro_batch = static_cast<double>(s.integer("micro_batch", 1, 1'000'000, 0));
   profiled.optimizer_s = s.number("optimizer_ms", kNotNegative, 0) * kMilli;
   profiled.optimizer_kernels = s.number("optimizer_kernels", kKernels, 0);
+  profiled.forward_wait_s = per_part_if_given("forward_wait_ms", kNotNegative, kMilli);
+  profiled.backward_wait_s = per_part_if_given("backward_wait_ms", kNotNegative, kMilli);
+  profiled.data_wait_s = s.number("data_wait_ms", kNotNegative, 0) * kMilli;
+  profiled.optimizer_wait_s = s.number("optimizer_wait_ms", kNotNegative, 0) * kMilli;
+  if (profiled.optimizer_wait_s > 0 && profiled.optimizer_s <= 0)
+    s.require("optimizer_ms", "optimizer_wait_ms", "the time of the update's kernels");
   if (profiled.optimizer_s > 0 && profiled.parameters.empty())
     s.require("parameters", "optimizer_ms", "the elements that are updated");
   // The fastest of 10,000 stages is expected 3.9 standard deviations below the mean and must take a positive

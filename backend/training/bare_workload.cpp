@@ -48,7 +48,7 @@ public:
     const Work& work = schedule_.works[op.work];
     for (const Kernel& kernel : work.kernels) {
       if (kernel.kind == Kernel::Kind::fixed)
-        sleep(share * kernel.seconds * kernel.count);
+        sleep(share * (kernel.seconds + kernel.wait_s + kernel.data_wait_s) * kernel.count);
       else
         arithmetic_.replay(call.stream, share == 1 ? kernel : part_of(kernel, share), work.precision);
     }

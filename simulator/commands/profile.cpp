@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <ostream>
 
 #include "models/text/output_file.hpp"
@@ -72,11 +73,27 @@ void write_parts(const StepProfile& p, std::ostream& out) {
                      in_ms(p.least_step_s), in_ms(p.most_step_s));
 }
 
+// Returns a sentence about what the GPU waits for while it idles.
+std::string idle_sentence(const StepProfile& p) {
+  std::string text =
+      fmt::format("The {} idles for {} of the step", p.accelerator.empty() ? "GPU" : "accelerator",
+                  in_percent(p.idle_s / p.step_s));
+  std::string_view separator = ": ";
+  for (const ProfiledIdle& idle : p.idle_causes) {
+    if (idle.seconds < 0.0005 * p.step_s) continue;
+    text += fmt::format("{}{} {}{}", separator, kIdleCauseNames[static_cast<std::size_t>(idle.cause)],
+                        in_percent(idle.seconds / p.step_s),
+                        idle.name.empty() ? "" : fmt::format(" ({})", printable(idle.name)));
+    separator = ", ";
+  }
+  return text + ".";
+}
+
 void write_profile_text(const StepProfile& p, const ProfileArguments& arguments,
                         const ProfileScenario& choices, std::ostream& out) {
-  const std::string device = !p.on_gpu ? "processors" : p.gpu.empty() ? "a GPU" : printable(p.gpu);
-  out << fmt::format("{}: PyTorch on {}, {} of {} steps used{}\n\n", printable(p.file), device, p.steps_used,
-                     p.steps_found, p.told_by_updates ? " (a step ends where its update ends)" : "");
+  out << fmt::format("{}: PyTorch on {}, {} of {} steps used{}\n\n", printable(p.file), device_of(p),
+                     p.steps_used, p.steps_found,
+                     p.told_by_updates ? " (a step ends where its update ends)" : "");
   write_layers(p, out);
   write_parts(p, out);
   out << '\n';
@@ -86,6 +103,7 @@ void write_profile_text(const StepProfile& p, const ProfileArguments& arguments,
                        counted(p.passes, "pass"));
   if (p.kernel_launch_s > 0)
     out << fmt::format("  The host takes {:.2f} us for each kernel.\n", p.kernel_launch_s / kMicro);
+  if (p.idle_s >= 0.0005 * p.step_s) out << wrapped(idle_sentence(p)) << '\n';
   if (p.collective_s > 0)
     out << fmt::format("  Collectives take {} of each step, overlapped or not, and are left out.\n",
                        in_ms(p.collective_s));
@@ -99,10 +117,31 @@ void write_profile_text(const StepProfile& p, const ProfileArguments& arguments,
   if (!arguments.out.empty()) out << fmt::format("  Written: {}\n", printable(arguments.out));
 }
 
+nlohmann::ordered_json idle_json(const StepProfile& p) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const ProfiledIdle& idle : p.idle_causes)
+    json.push_back({{"cause", kIdleCauseKeys[static_cast<std::size_t>(idle.cause)]},
+                    {"seconds", idle.seconds},
+                    {"share", idle.seconds / p.step_s},
+                    {"name", idle.name.empty() ? nullptr : nlohmann::ordered_json(idle.name)}});
+  return json;
+}
+
+nlohmann::ordered_json waits_json(const ProfiledWaits& waits) {
+  const auto sum = [](const std::vector<double>& all) {
+    return std::accumulate(all.begin(), all.end(), 0.0);
+  };
+  return {{"forward", sum(waits.forward_s)},
+          {"backward", sum(waits.backward_s)},
+          {"data", waits.data_s},
+          {"optimizer", waits.optimizer_s}};
+}
+
 nlohmann::ordered_json to_json(const StepProfile& p, const ProfileScenario& choices) {
   nlohmann::ordered_json json = {
       {"trace", p.file},
-      {"device", p.on_gpu ? nlohmann::ordered_json(p.gpu) : nlohmann::ordered_json("cpu")},
+      {"device", p.on_processors() ? "cpu" : p.gpu},
+      {"unknown_accelerator", p.accelerator.empty() ? nullptr : nlohmann::ordered_json(p.accelerator)},
       {"steps", p.steps_found},
       {"steps_used", p.steps_used},
       {"passes", p.passes},
@@ -118,6 +157,8 @@ nlohmann::ordered_json to_json(const StepProfile& p, const ProfileScenario& choi
         {"idle", p.idle_s},
         {"sum", p.sum_s()}}},
       {"idle_between_steps_s", p.between_steps_s},
+      {"idle_causes", idle_json(p)},
+      {"waits_s", waits_json(waits_of(p))},
       {"collectives_s", p.collective_s},
       {"optimizer", p.optimizer},
       {"kernel_launch_s", p.kernel_launch_s > 0 ? nlohmann::ordered_json(p.kernel_launch_s) : nullptr}};

@@ -35,7 +35,14 @@ constexpr std::array<KnownGpu, 10> kKnownGpus = {{{"NVIDIA A100-SXM4-40GB", "dgx
                                                   {"Tesla P100-SXM2", "dgx1-p100"}}};
 
 std::string cluster_of(const StepProfile& profile) {
-  if (!profile.on_gpu) return "cpu-cluster";
+  if (profile.on_processors()) return "cpu-cluster";
+  if (!profile.accelerator.empty())
+    throw InputError(
+        {"--cluster"},
+        fmt::format("is not given, and the trace is of {}, which no device file describes; allowed: "
+                    "a file that describes a cluster with such devices, or the name of a cluster "
+                    "whose devices may stand for them (rehearse list clusters)",
+                    device_of(profile)));
   for (const KnownGpu& known : kKnownGpus)
     if (profile.gpu.starts_with(known.name)) return std::string(known.cluster);
   throw InputError({"--cluster"},
@@ -62,12 +69,10 @@ std::string number(double value) {
   return text;
 }
 
-std::string array(const char* key, const std::vector<ProfiledLayer>& layers,
-                  const std::function<std::string(const ProfiledLayer&)>& of) {
+std::string array(const char* key, const std::vector<std::string>& values) {
   constexpr std::size_t kWidth = 100;
   std::string out = fmt::format("{} = [", key), line;
-  for (const ProfiledLayer& layer : layers) {
-    const std::string value = of(layer);
+  for (const std::string& value : values) {
     if (line.size() + value.size() > kWidth || line.empty()) {
       out += line + "\n ";
       line.clear();
@@ -77,9 +82,27 @@ std::string array(const char* key, const std::vector<ProfiledLayer>& layers,
   return out + line + "\n]\n";
 }
 
+std::string array(const char* key, const std::vector<ProfiledLayer>& layers,
+                  const std::function<std::string(const ProfiledLayer&)>& of) {
+  std::vector<std::string> values;
+  for (const ProfiledLayer& layer : layers) values.push_back(of(layer));
+  return array(key, values);
+}
+
 std::string array(const char* key, const std::vector<ProfiledLayer>& layers, double ProfiledLayer::*field,
                   double unit = 1) {
   return array(key, layers, [&](const ProfiledLayer& layer) { return number(layer.*field / unit); });
+}
+
+// Returns the lines of waits in milliseconds; nothing if all are zero.
+std::string wait_text(const char* key, double seconds) {
+  return seconds > 0 ? fmt::format("{} = {}\n", key, number(seconds / kMillisecond)) : "";
+}
+std::string wait_text(const char* key, const std::vector<double>& seconds) {
+  if (std::none_of(seconds.begin(), seconds.end(), [](double s) { return s > 0; })) return "";
+  std::vector<std::string> values;
+  for (const double s : seconds) values.push_back(number(s / kMillisecond));
+  return array(key, values);
 }
 
 std::string_view precision_of(const StepProfile& profile) {
@@ -107,9 +130,9 @@ std::string source_of(const StepProfile& profile) {
                      counted(profile.steps_used, "step"));
 }
 
-std::string framework_text(const StepProfile& profile) {
+std::string framework_text(const StepProfile& profile, const ProfiledWaits& waits) {
   // Without parameters the scenario has no update, so the update's time counts as part of the step.
-  double step_s = profile.other_s + profile.between_steps_s;
+  double step_s = profile.other_s + waits.outside_s;
   if (!profile.has_shapes) step_s += profile.optimizer_s;
   std::string costs;
   const auto add = [&](const char* key, double value, const std::string& what) {
@@ -125,9 +148,27 @@ std::string framework_text(const StepProfile& profile) {
 
 }  // namespace
 
+std::string device_of(const StepProfile& profile) {
+  const std::string name = printable(profile.gpu);
+  if (!profile.accelerator.empty())
+    return fmt::format("{}an accelerator of unknown kind ({})", name.empty() ? "" : name + ", ",
+                       printable(profile.accelerator));
+  if (!profile.on_gpu) return "processors";
+  return name.empty() ? "a GPU" : name;
+}
+
 std::vector<std::string> profile_notes(const StepProfile& profile, const ProfileScenario& choices) {
   std::vector<std::string> notes = {
       "Times were taken under PyTorch's profiler, which slows down operators of a few microseconds."};
+  if (!profile.accelerator.empty())
+    notes.push_back(
+        fmt::format("The trace is of {}: there is no device file for it, so what is not measured (memory, "
+                    "power, other GPUs) is that of the cluster that --cluster names.",
+                    device_of(profile)));
+  if (!profile.accelerator.empty() && !profile.on_gpu)
+    notes.emplace_back(
+        "The trace does not show which operators launched its kernels: times are those of the operators on "
+        "the processor, which may end before the accelerator does.");
   if (!profile.has_shapes)
     notes.emplace_back(
         "The trace has no sizes of parameters: ranks send no gradients. Profile with record_shapes=True.");
@@ -149,6 +190,7 @@ std::vector<std::string> profile_notes(const StepProfile& profile, const Profile
 
 std::string profile_scenario(const StepProfile& profile, const ProfileScenario& choices) {
   const std::vector<ProfiledLayer>& layers = profile.layers;
+  const ProfiledWaits waits = waits_of(profile);
   const double told = choices.micro_batch > 0 ? choices.micro_batch : profile.micro_batch;
   const auto micro_batch = static_cast<long>(told > 0 ? told : 1);
   std::string out = fmt::format(
@@ -182,13 +224,17 @@ std::string profile_scenario(const StepProfile& profile, const ProfileScenario& 
     if (profile.has_shapes && profile.optimizer_s > 0)
       out += fmt::format("optimizer_kernels = {}\n", number(profile.optimizer_kernels));
   }
+  out += wait_text("forward_wait_ms", waits.forward_s);
+  out += wait_text("backward_wait_ms", waits.backward_s);
+  out += wait_text("data_wait_ms", waits.data_s);
+  out += wait_text("optimizer_wait_ms", waits.optimizer_s);
   out += fmt::format(
       "\n[training]\nglobal_batch = {}\nmicro_batch = {}\nprecision = \"{}\"\noptimizer = \"{}\"\n\n",
       micro_batch * profile.passes, micro_batch, precision_of(profile), optimizer_of(profile));
   out += cluster_text(profile, choices.cluster);
   out += "\n[strategy]\npreset = \"pytorch-ddp\"\n";
-  if (!profile.on_gpu) out += "\n[simulation]\nprotocol = \"tcp\"\n";
-  return out + framework_text(profile);
+  if (profile.on_processors()) out += "\n[simulation]\nprotocol = \"tcp\"\n";
+  return out + framework_text(profile, waits);
 }
 
 }  // namespace rehearse

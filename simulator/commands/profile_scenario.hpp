@@ -17,6 +17,9 @@ struct ProfileScenario {
 // no such cluster, or none that fits the trace's GPU.
 std::string profile_scenario(const StepProfile& profile, const ProfileScenario& choices);
 
+// Returns what the trace is of: "processors", a GPU's name, or an accelerator whose kind is not known.
+std::string device_of(const StepProfile& profile);
+
 // Returns what such a scenario leaves out or assumes, in complete sentences.
 std::vector<std::string> profile_notes(const StepProfile& profile, const ProfileScenario& choices);
 

@@ -119,8 +119,8 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
   KernelTime time;
   if (kernel.kind == Kernel::Kind::fixed) {
     time.bound = Bound::measured;
-    time.one_s = kernel.seconds;
-    time.seconds = kernel.seconds * kernel.count;
+    time.one_s = kernel.seconds + kernel.wait_s + kernel.data_wait_s;
+    time.seconds = time.one_s * kernel.count;
     return time;
   }
   const Precision used = computed_in(device, kernel, precision);
@@ -154,10 +154,23 @@ double kernel_time_s(const Kernel& kernel, const Device& device, Precision preci
   return kernel_time(kernel, device, precision).seconds;
 }
 
+double process_wait_s(const Work& work) {
+  double seconds = 0;
+  for (const Kernel& kernel : work.kernels) seconds += kernel.count * kernel.wait_s;
+  return seconds;
+}
+
+double data_wait_s(const Work& work) {
+  double seconds = 0;
+  for (const Kernel& kernel : work.kernels) seconds += kernel.count * kernel.data_wait_s;
+  return seconds;
+}
+
 double work_time_s(const Work& work, const Device& device, double speed) {
   double seconds = optimizer_time_s(work, device);
   for (const Kernel& kernel : work.kernels) seconds += kernel_time_s(kernel, device, work.precision);
-  return seconds / speed;
+  const double waits_s = process_wait_s(work) + data_wait_s(work);
+  return (seconds - waits_s) / speed + waits_s;
 }
 
 Device device_at(const Cluster& cluster, Endpoint endpoint) {

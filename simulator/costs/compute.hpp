@@ -44,10 +44,14 @@ const Sourced& reached_share(const Device& device, const Kernel& kernel, Precisi
 // Returns kernel_time().seconds.
 double kernel_time_s(const Kernel& kernel, const Device& device, Precision precision);
 
-// Returns the seconds of a work item: its kernels plus its optimizer update. `speed` is the device's speed
-// factor (1: as specified). An update moves Work::optimizer_bytes through memory. If the device states how
-// many bytes per parameter mixed-precision Adam really moves, the bytes are scaled by the ratio of that
-// figure to Adam's counted bytes; on processors, only those of Adam.
+// Returns how long a device waits in a work item, as a profile measured it: for its process, and for data.
+double process_wait_s(const Work& work);
+double data_wait_s(const Work& work);
+
+// Returns the seconds of a work item: its kernels, the waits between them, and its optimizer update. `speed`
+// is the speed factor of the device's kernels (1: as specified). An update moves Work::optimizer_bytes
+// through memory. If the device states how many bytes per parameter mixed-precision Adam really moves, the
+// bytes are scaled by the ratio of that figure to Adam's counted bytes; on processors, only those of Adam.
 double work_time_s(const Work& work, const Device& device, double speed = 1);
 
 // Returns the device that computes at an endpoint; a node's processor is all of its cores taken together.

@@ -236,6 +236,14 @@ private:
     }
   }
 
+  // Returns how long a process takes to issue a work item: while the device waits for it or for data, it
+  // issues nothing. If launches block, the device's time, to which these waits belong, adds to that of the
+  // process.
+  double issue_time_s(const Work& work) const {
+    const double waits_s = launches_.blocking ? 0 : process_wait_s(work) + data_wait_s(work);
+    return launch_time_s(launches_, work) + waits_s;
+  }
+
   // Processors run their kernels themselves, so there a process only has the work that it does once per step.
   void add_launches(ClassProgram& does, const Schedule& schedule, const Device& device) const {
     const Program& program = schedule.programs[does.program];
@@ -247,7 +255,7 @@ private:
     double others_s = 0;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       const Op& op = program.ops[i];
-      const double own_s = op.kind == OpKind::compute ? launch_time_s(launches_, schedule.works[op.work])
+      const double own_s = op.kind == OpKind::compute ? issue_time_s(schedule.works[op.work])
                            : op.kind == OpKind::collective || op.kind == OpKind::exchange
                                ? launches_.collective_s
                                : 0;

@@ -31,7 +31,7 @@ double LayerTimer::kernels_s(const std::vector<Kernel>& kernels, Precision preci
   double seconds = 0;
   for (const Kernel& k : kernels) {
     if (k.kind == Kernel::Kind::fixed) {
-      seconds += k.seconds * k.count;
+      seconds += (k.seconds + k.wait_s + k.data_wait_s) * k.count;
       continue;
     }
     const int flags = static_cast<int>(k.kind) + 8 * static_cast<int>(k.fused) + 32 * (k.backward ? 1 : 0) +

@@ -36,13 +36,38 @@ std::vector<Interval> united(std::vector<Interval> intervals) {
   return result;
 }
 
+namespace {
+
+// Returns the first of these intervals that ends after a time.
+std::vector<Interval>::const_iterator first_after(double time, const std::vector<Interval>& intervals) {
+  return std::lower_bound(intervals.begin(), intervals.end(), time,
+                          [](const Interval& one, double at) { return one.end <= at; });
+}
+
+}  // namespace
+
 double covered(Interval of, const std::vector<Interval>& intervals) {
-  auto it = std::lower_bound(intervals.begin(), intervals.end(), of.begin,
-                             [](const Interval& one, double time) { return one.end <= time; });
   double sum = 0;
-  for (; it != intervals.end() && it->begin < of.end; ++it)
+  for (auto it = first_after(of.begin, intervals); it != intervals.end() && it->begin < of.end; ++it)
     sum += Interval{std::max(it->begin, of.begin), std::min(it->end, of.end)}.length();
   return sum;
+}
+
+std::vector<Interval> overlapping(Interval of, const std::vector<Interval>& intervals) {
+  std::vector<Interval> found;
+  for (auto it = first_after(of.begin, intervals); it != intervals.end() && it->begin < of.end; ++it)
+    found.push_back(*it);
+  return found;
+}
+
+std::vector<Interval> without(Interval of, const std::vector<Interval>& intervals) {
+  std::vector<Interval> left;
+  for (auto it = first_after(of.begin, intervals); it != intervals.end() && it->begin < of.end; ++it) {
+    if (it->begin > of.begin) left.push_back({of.begin, it->begin});
+    of.begin = it->end;
+  }
+  if (of.length() > 0) left.push_back(of);
+  return left;
 }
 
 HostOps::HostOps(const ProfilerTrace& trace) {
@@ -56,6 +81,7 @@ HostOps::HostOps(const ProfilerTrace& trace) {
     if (event.kind != ProfilerEventKind::op && event.kind != ProfilerEventKind::annotation) continue;
     if (is_collective(name)) {
       collectives_.push_back(time);
+      if (!name.starts_with("nccl:")) host_collectives_.push_back(time);
     } else if (event.kind == ProfilerEventKind::annotation) {
       annotations_.push_back({time, event.thread, event.name});
     } else {
@@ -67,6 +93,7 @@ HostOps::HostOps(const ProfilerTrace& trace) {
   std::sort(annotations_.begin(), annotations_.end(), by_time);
   std::sort(modules_.begin(), modules_.end(), by_time);
   collectives_ = united(std::move(collectives_));
+  host_collectives_ = united(std::move(host_collectives_));
   collective_calls_ = united(std::move(collective_calls_));
   add_ops(trace, by_thread);
 }

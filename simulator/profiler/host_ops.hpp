@@ -20,6 +20,10 @@ struct Interval {
 std::vector<Interval> united(std::vector<Interval> intervals);
 // Returns how long `of` is covered by `intervals`, which are sorted and do not overlap.
 double covered(Interval of, const std::vector<Interval>& intervals);
+// Returns those intervals that overlap `of`.
+std::vector<Interval> overlapping(Interval of, const std::vector<Interval>& intervals);
+// Returns the parts of `of` that these intervals do not cover.
+std::vector<Interval> without(Interval of, const std::vector<Interval>& intervals);
 
 // An operator that is not nested in another one.
 struct OuterOp {
@@ -57,6 +61,9 @@ public:
   // Times during which collectives run, on any thread; and calls that issue them, on the threads of
   // operators.
   const std::vector<Interval>& collectives() const { return collectives_; }
+  // Of them, those that the processor carries out. NCCL's run as kernels, and what the trace shows of them on
+  // a host thread only issues these.
+  const std::vector<Interval>& host_collectives() const { return host_collectives_; }
   const std::vector<Interval>& collective_calls() const { return collective_calls_; }
 
 private:
@@ -65,7 +72,7 @@ private:
   std::vector<OuterOp> backward_;
   std::vector<std::unordered_map<std::int64_t, int>> makers_;
   std::vector<Annotation> annotations_, modules_;
-  std::vector<Interval> collectives_, collective_calls_;
+  std::vector<Interval> collectives_, host_collectives_, collective_calls_;
 };
 
 // Returns whether the kernel belongs to NCCL or RCCL.

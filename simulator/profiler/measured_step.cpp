@@ -41,7 +41,7 @@ public:
     for (const PassOps& pass : passes_) name_layers(pass);
     step_.passes = static_cast<int>(passes_.size());
     if (passes_.empty()) return step_;
-    if (s_.trace.has_kernels)
+    if (s_.on_device)
       time_kernels();
     else
       time_host();
@@ -242,7 +242,8 @@ private:
   // ----- on a GPU: at each time it runs a kernel or a collective, or is idle
   struct StepKernels {
     std::vector<PlacedKernel> all;
-    double begin = 0;  // time of the first kernel of the first layer
+    double begin = 0;    // time of the first kernel of the first layer
+    PlacedKernel first;  // that kernel
     bool found = false;
   };
   StepKernels kernels_of(Interval window) const {
@@ -259,6 +260,7 @@ private:
       const OuterOp* op = s_.ops.at(kernel.thread, kernel.launched);
       if (kernel.collective || !op || event(*op).sequence < 0) continue;
       result.begin = kernel.time.begin;
+      result.first = kernel;
       result.found = true;
       break;
     }
@@ -269,53 +271,110 @@ private:
     const StepKernels its = kernels_of(window_);
     StepKernels next;
     if (number_ + 1 < s_.windows.size()) next = kernels_of(s_.windows[number_ + 1]);
-    double cursor = its.begin, busy = 0;
-    std::vector<Interval> computing, collectives;
+    const double end = next.found ? next.begin : its.begin;
+    std::vector<Interval> computing, collectives = overlapping({its.begin, end}, s_.ops.host_collectives());
+    for (const PlacedKernel& kernel : its.all)
+      (kernel.collective ? collectives : computing).push_back(kernel.time);
+    collectives = united(std::move(collectives));
+    double cursor = its.begin;
     for (const PlacedKernel& kernel : its.all) {
-      if (kernel.collective) {
-        collectives.push_back(kernel.time);
-        continue;
+      if (kernel.collective) continue;
+      const KernelShare share = share_of(kernel);
+      const Interval gap{cursor, std::min(kernel.time.begin, end)};
+      if (gap.length() > 0) {
+        *share.idle += add_idle(gap, kernel, collectives).without_data();
+        if (share.idle == &step_.other_idle) add_outside({gap.begin, std::min(gap.end, kernel.launched)});
       }
-      computing.push_back(kernel.time);
-      const double took = Interval{std::max(cursor, kernel.time.begin), kernel.time.end}.length();
+      *share.busy += Interval{std::max(cursor, kernel.time.begin), kernel.time.end}.length();
       cursor = std::max(cursor, kernel.time.end);
-      busy += took;
-      add_kernel(kernel, took);
     }
+    add_outside({end_of_kernels_before(), std::min(its.begin, its.first.launched)});
     count_launches();
     computing = united(std::move(computing));
-    collectives = united(std::move(collectives));
     for (const Interval& one : collectives) {
       step_.collective += one.length();
       step_.communication += one.length() - covered(one, computing);
     }
     if (!its.found || !next.found) return;
     step_.step = next.begin - its.begin;
-    step_.idle = std::max(0.0, step_.step - busy - step_.communication);
-    const Interval between{cursor, next.begin};
-    step_.between = std::max(0.0, between.length() - covered(between, collectives));
+    time_between({cursor, next.begin}, next, collectives);
   }
 
-  void add_kernel(const PlacedKernel& kernel, double took) {
+  void add_outside(Interval idle) {
+    if (idle.length() > 0) outside_.push_back(idle);
+  }
+
+  // Returns when the GPU had run the kernels of the step before this one; if there is none, the begin of the
+  // window.
+  double end_of_kernels_before() const {
+    if (number_ == 0) return window_.begin;
+    double end = 0;
+    for (const PlacedKernel& kernel : kernels_of(s_.windows[number_ - 1]).all)
+      if (!kernel.collective) end = std::max(end, kernel.time.end);
+    return end;
+  }
+
+  // Idle time of the GPU, and the part of it in which the process loads data.
+  struct Idle {
+    double time = 0, data = 0;
+    double without_data() const { return time - data; }
+  };
+
+  // Adds the part of `gap` without collectives, after which the GPU runs `next`, to the step's idle time.
+  Idle add_idle(Interval gap, const PlacedKernel& next, const std::vector<Interval>& collectives) {
+    Idle idle;
+    for (const Interval& piece : without(gap, collectives)) {
+      idle.time += piece.length();
+      idle.data += s_.host.add_gap(piece, next, s_.main_thread, step_.idle_causes);
+    }
+    step_.idle += idle.time;
+    step_.data += idle.data;
+    return idle;
+  }
+
+  // Attributes the time after the step's last kernel, during which kernels of the next step can run ahead of
+  // its first layer, such as copies of its batch.
+  void time_between(Interval gap, const StepKernels& next, const std::vector<Interval>& collectives) {
+    double cursor = gap.begin;
+    for (const PlacedKernel& kernel : next.all) {
+      if (kernel.collective || kernel.time.begin >= gap.end) continue;
+      if (kernel.time.begin > cursor) add_between({cursor, kernel.time.begin}, kernel, collectives);
+      const Interval copying{std::max(cursor, kernel.time.begin), std::min(kernel.time.end, gap.end)};
+      for (const Interval& piece : without(copying, collectives)) {
+        step_.idle_causes[static_cast<std::size_t>(IdleCause::copies)].time += piece.length();
+        step_.between += piece.length();
+        step_.idle += piece.length();
+      }
+      cursor = std::max(cursor, std::min(kernel.time.end, gap.end));
+    }
+    add_between({cursor, gap.end}, next.first, collectives);
+  }
+  void add_between(Interval gap, const PlacedKernel& next, const std::vector<Interval>& collectives) {
+    const Idle idle = add_idle(gap, next, collectives);
+    step_.between += idle.time;
+    step_.between_data += idle.data;
+  }
+
+  // What a kernel's time, and the idle time before it, belong to.
+  struct KernelShare {
+    double* busy;
+    double* idle;
+  };
+  KernelShare share_of(const PlacedKernel& kernel) {
     if (kernel.thread == s_.main_thread && in_update(kernel.launched)) {
-      step_.optimizer += took;
       ++step_.optimizer_kernels;
-      return;
+      return {&step_.optimizer, &step_.optimizer_idle};
     }
     const OuterOp* op = s_.ops.at(kernel.thread, kernel.launched);
     MeasuredLayer* layer = op ? layer_of(*op) : nullptr;
-    if (!layer) {
-      step_.other += took;
-    } else if (op->is_backward) {
-      layer->backward += took;
-      ++layer->backward_kernels;
-    } else {
-      layer->forward += took;
-      ++layer->forward_kernels;
-    }
+    if (!layer) return {&step_.other, &step_.other_idle};
+    ++(op->is_backward ? layer->backward_kernels : layer->forward_kernels);
+    if (op->is_backward) return {&layer->backward, &layer->backward_idle};
+    return {&layer->forward, &layer->forward_idle};
   }
 
-  // Computes how long the host issues kernels of passes and updates, without its waits for the device.
+  // Computes how long the host issues kernels of passes and updates, without its waits for the device. While
+  // the device idles outside of them, this time is already part of the step.
   void count_launches() {
     std::vector<Interval> issuing = updates_;
     const std::vector<OuterOp>& backward = s_.ops.backward();
@@ -323,8 +382,12 @@ private:
       issuing.push_back({main_[pass.forward.front()].begin, main_[pass.forward.back()].end});
       issuing.push_back({backward[pass.backward.front()].begin, backward[pass.backward.back()].end});
     }
+    std::vector<Interval> not_issuing = outside_;
+    const std::vector<Interval> waits = overlapping(window_, s_.waits);
+    not_issuing.insert(not_issuing.end(), waits.begin(), waits.end());
+    not_issuing = united(std::move(not_issuing));
     for (const Interval& one : united(std::move(issuing)))
-      step_.issuing += one.length() - covered(one, s_.waits);
+      step_.issuing += one.length() - covered(one, not_issuing);
     step_.issued_kernels = step_.optimizer_kernels;
     for (const MeasuredLayer& layer : step_.layers)
       step_.issued_kernels += layer.forward_kernels + layer.backward_kernels;
@@ -337,6 +400,8 @@ private:
   MeasuredStep step_;
   std::vector<Interval> updates_;
   std::vector<PassOps> passes_;
+  // When the GPU idles outside of passes and updates, up to the launch of the next kernel.
+  std::vector<Interval> outside_;
   std::unordered_map<std::size_t, int> maker_;       // by backward operator: its node's creator
   std::unordered_map<std::uint32_t, int> layer_of_;  // by event of an outer operator
 };

@@ -12,8 +12,8 @@ enum class ProfilerEventKind : std::uint8_t {
   op,          // an operator, or a node of the backward pass, on a host thread
   annotation,  // record_function: "ProfilerStep#3", "Optimizer.step#SGD.step"
   module,      // with_stack: a call of an nn.Module
-  launch,      // a call of the CUDA runtime or driver
-  kernel       // on a GPU: a kernel, a copy or a memset
+  launch,      // a call of the runtime or driver of CUDA, HIP or another accelerator
+  kernel       // on a GPU or another accelerator: a kernel, a copy or a memset
 };
 
 // An event of the trace. Times are microseconds of the trace's clock.
@@ -36,7 +36,9 @@ struct ProfilerTrace {
   std::string file;
   std::vector<ProfilerEvent> events;
   std::vector<std::string> names;
-  std::string gpu;            // name of the first GPU in use; empty: not in the trace
+  std::string gpu;  // name of the first GPU (or other accelerator) in use; empty: not in the trace
+  // Kind of an accelerator that is no GPU of CUDA or HIP: "xpu", "mtia", "hpu"; empty: the trace shows none.
+  std::string accelerator;
   std::string communication;  // backend of torch.distributed; empty: none
   int ranks = 1;
   bool has_kernels = false;

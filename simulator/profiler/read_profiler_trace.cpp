@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -86,6 +87,44 @@ constexpr ElementType kElementTypes[] = {{"float", 4, false},
                                          {"c10::Float8_e4m3fn", 1, false},
                                          {"c10::Float8_e5m2", 1, false}};
 
+// Accelerators by the numbers of c10::DeviceType (c10/core/DeviceType.h of pytorch/pytorch). CPU is 0, CUDA
+// 1, HIP 6.
+struct AcceleratorType {
+  int number;
+  const char* name;
+};
+constexpr AcceleratorType kAcceleratorTypes[] = {
+    {7, "fpga"}, {8, "maia"}, {9, "xla"}, {10, "vulkan"}, {11, "metal"}, {12, "xpu"},
+    {13, "mps"}, {15, "hpu"}, {16, "ve"}, {18, "ipu"},    {19, "mtia"},  {20, "privateuse1"}};
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> all) {
+  return std::find(all.begin(), all.end(), text) != all.end();
+}
+
+// What the category of an event says about an accelerator, such as "xpu_runtime" or "mtia_ccp_events".
+struct AcceleratorCategory {
+  std::string accelerator;  // empty: the category is of no accelerator, or of a GPU of CUDA or HIP
+  ProfilerEventKind kind = ProfilerEventKind::launch;
+};
+AcceleratorCategory accelerator_category(std::string_view category) {
+  const std::size_t at = category.find('_');
+  if (at == std::string_view::npos) return {};
+  const std::string name = in_lower_case(category.substr(0, at));
+  if (is_one_of(name, {"cpu", "gpu", "cuda", "hip", "user", "python"})) return {};
+  const std::string_view what = category.substr(at + 1);
+  if (is_one_of(what, {"runtime", "driver"})) return {name, ProfilerEventKind::launch};
+  if (is_one_of(what, {"op", "kernel", "memcpy", "memset", "ccp_events"}))
+    return {name, ProfilerEventKind::kernel};
+  return {};
+}
+
 // Tracks the parser's position in the file by levels of brackets, counted from the outermost.
 class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
 public:
@@ -104,6 +143,8 @@ public:
   bool string(string_t& value) override {
     if (in_event_ && level_ == event_level_) {
       text_field(value);
+    } else if (in_args_ && level_ == event_level_ + 1 && arg_ == "Device Type") {
+      name_accelerator(in_lower_case(value));
     } else if (in_args_ && level_ == event_level_ + 2 && arg_ == "Input type" && item_ == 0) {
       for (const ElementType& type : kElementTypes)
         if (type.name == value) {
@@ -210,6 +251,8 @@ private:
       if (key_ == "pid") pid_ = std::to_string(whole);
     } else if (in_args_ && level_ == event_level_ + 1) {
       if (arg_ == "Sequence number") event_.sequence = whole;
+      for (const AcceleratorType& type : kAcceleratorTypes)
+        if (arg_ == "Device Type" && whole == type.number) name_accelerator(type.name);
       if (arg_ == "Fwd thread id") event_.backward = whole > 0;
       if (arg_ == "correlation" && whole > 0) event_.correlation = static_cast<std::uint32_t>(whole);
     } else if (in_dims() && level_ == event_level_ + 3 && event_.elements >= 0) {
@@ -231,9 +274,16 @@ private:
     if (key_ == "pid") pid_ = value;
   }
 
+  // Names the accelerator that the trace is of, unless it is a GPU of CUDA or HIP.
+  void name_accelerator(const std::string& name) {
+    if (trace_.accelerator.empty() && !is_one_of(name, {"", "cpu", "cuda", "hip", "gpu"}))
+      trace_.accelerator = name;
+  }
+
   // Sets the event's kind; returns false for events that are not retained. Categories:
   // libkineto/src/ActivityType.cpp of pytorch/kineto; until 2022 operators had the category "Operator" and
-  // runtime calls "Runtime".
+  // runtime calls "Runtime". Those of other
+  // accelerators begin with their names.
   bool sort_event() {
     if (phase_ != 'X' || time_us_ < 0 || duration_us_ < 0) return false;
     if (group_ == "cpu_op" || group_ == "Operator") {
@@ -245,14 +295,19 @@ private:
     } else if (group_ == "python_function") {
       if (name_.rfind("nn.Module: ", 0) != 0) return false;
       event_.kind = ProfilerEventKind::module;
-    } else if (group_ == "cuda_runtime" || group_ == "cuda_driver" || group_ == "Runtime") {
+    } else if (group_ == "cuda_runtime" || group_ == "cuda_driver" || group_ == "hip_runtime" ||
+               group_ == "hip_driver" || group_ == "Runtime") {
       event_.kind = ProfilerEventKind::launch;
     } else if (group_ == "kernel" || group_ == "gpu_memcpy" || group_ == "gpu_memset" || group_ == "Kernel" ||
                group_ == "Memcpy" || group_ == "Memset") {
       event_.kind = ProfilerEventKind::kernel;
       trace_.has_kernels = true;
     } else {
-      return false;
+      const AcceleratorCategory category = accelerator_category(group_);
+      if (category.accelerator.empty()) return false;
+      name_accelerator(category.accelerator);
+      event_.kind = category.kind;
+      if (category.kind == ProfilerEventKind::kernel) trace_.has_kernels = true;
     }
     return true;
   }

@@ -141,6 +141,8 @@ void add_layers(StepProfile& profile, const StepSource& source, const std::vecto
     layer.name = names[i];
     layer.forward_s = of_layer(&MeasuredLayer::forward) * kMicro / passes;
     layer.backward_s = of_layer(&MeasuredLayer::backward) * kMicro / passes;
+    layer.forward_idle_s = of_layer(&MeasuredLayer::forward_idle) * kMicro / passes;
+    layer.backward_idle_s = of_layer(&MeasuredLayer::backward_idle) * kMicro / passes;
     layer.parameters = steps.front().layers[i].parameters;
     layer.gradient_bytes = steps.front().layers[i].gradient_bytes;
     layer.output_bytes = steps.front().layers[i].output_bytes;
@@ -151,7 +153,85 @@ void add_layers(StepProfile& profile, const StepSource& source, const std::vecto
   }
 }
 
+void add_idle_causes(StepProfile& profile, const std::vector<MeasuredStep>& steps) {
+  for (std::size_t c = 0; c < kIdleCauses; ++c) {
+    ProfiledIdle idle;
+    idle.cause = static_cast<IdleCause>(c);
+    idle.seconds = kMicro * median(steps, [&](const MeasuredStep& step) { return step.idle_causes[c].time; });
+    if (idle.seconds <= 0) continue;
+    std::map<std::string, double> by_name;
+    for (const MeasuredStep& step : steps)
+      for (const auto& [name, time] : step.idle_causes[c].by_name) by_name[name] += time;
+    const auto most = std::max_element(by_name.begin(), by_name.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != by_name.end()) idle.name = most->first;
+    profile.idle_causes.push_back(std::move(idle));
+  }
+  std::stable_sort(profile.idle_causes.begin(), profile.idle_causes.end(),
+                   [](const ProfiledIdle& a, const ProfiledIdle& b) { return a.seconds > b.seconds; });
+}
+
+// Follows a GPU and the process that feeds it through a step, as the simulator does (Simulation::compute): an
+// op ends when its kernels have run and its last kernel was launched; the process issues nothing during
+// waits.
+class LaunchedStep {
+public:
+  explicit LaunchedStep(double kernel_s) : kernel_s_(kernel_s) {}
+
+  // Returns how long the device must wait in the next op, beside `known_s`, so that the op ends as far after
+  // the previous one as was profiled, `busy_s` + `idle_s` + `known_s`; less if launches delay it that much.
+  double wait_s(double busy_s, double idle_s, double known_s, double kernels) {
+    profiled_s_ += busy_s + idle_s + known_s;
+    const double launched_s = host_s_ + kernels * kernel_s_;
+    const double end_s = std::max(std::max(device_s_, host_s_) + busy_s, launched_s) + known_s;
+    const double wait_s = std::max(0.0, profiled_s_ - end_s);
+    host_s_ = launched_s + known_s + wait_s;
+    device_s_ = end_s + wait_s;
+    return wait_s;
+  }
+
+private:
+  const double kernel_s_;
+  double host_s_ = 0, device_s_ = 0, profiled_s_ = 0;
+};
+
 }  // namespace
+
+ProfiledWaits waits_of(const StepProfile& profile) {
+  // Totals of one pass.
+  double forward_s = 0, backward_s = 0, forward_idle_s = 0, backward_idle_s = 0;
+  double forward_kernels = 0, backward_kernels = 0;
+  for (const ProfiledLayer& layer : profile.layers) {
+    forward_s += layer.forward_s;
+    backward_s += layer.backward_s;
+    forward_idle_s += layer.forward_idle_s;
+    backward_idle_s += layer.backward_idle_s;
+    forward_kernels += layer.forward_kernels;
+    backward_kernels += layer.backward_kernels;
+  }
+  ProfiledWaits waits;
+  waits.data_s = profile.data_s / profile.passes;
+  waits.outside_s = profile.between_steps_s - profile.between_data_s + profile.other_idle_s;
+  LaunchedStep step(profile.kernel_launch_s);
+  double forward_wait_s = 0, backward_wait_s = 0;
+  for (int pass = 0; pass < profile.passes; ++pass) {
+    forward_wait_s += step.wait_s(forward_s, forward_idle_s, waits.data_s, forward_kernels) / profile.passes;
+    backward_wait_s += step.wait_s(backward_s, backward_idle_s, 0, backward_kernels) / profile.passes;
+  }
+  // Without parameters, the scenario has no update.
+  if (!profile.has_shapes || profile.optimizer_s <= 0)
+    waits.outside_s += profile.optimizer_idle_s;
+  else
+    waits.optimizer_s =
+        step.wait_s(profile.optimizer_s, profile.optimizer_idle_s, 0, profile.optimizer_kernels);
+  for (const ProfiledLayer& layer : profile.layers) {
+    waits.forward_s.push_back(forward_idle_s > 0 ? forward_wait_s * layer.forward_idle_s / forward_idle_s
+                                                 : 0);
+    waits.backward_s.push_back(backward_idle_s > 0 ? backward_wait_s * layer.backward_idle_s / backward_idle_s
+                                                   : 0);
+  }
+  return waits;
+}
 
 double StepProfile::layers_s() const {
   double sum = 0;
@@ -165,7 +245,8 @@ StepProfile profile_steps(const ProfilerTrace& trace) {
   StepProfile profile;
   profile.file = trace.file;
   profile.gpu = trace.gpu;
-  profile.on_gpu = trace.has_kernels;
+  profile.accelerator = trace.accelerator;
+  profile.on_gpu = source.on_device;
   profile.told_by_updates = source.told_by_updates;
   profile.steps_found = static_cast<int>(source.windows.size());
   profile.steps_used = static_cast<int>(steps.size());
@@ -188,6 +269,11 @@ StepProfile profile_steps(const ProfilerTrace& trace) {
   profile.other_s = seconds(&MeasuredStep::other);
   profile.idle_s = seconds(&MeasuredStep::idle);
   profile.between_steps_s = seconds(&MeasuredStep::between);
+  profile.optimizer_idle_s = seconds(&MeasuredStep::optimizer_idle);
+  profile.other_idle_s = seconds(&MeasuredStep::other_idle);
+  profile.data_s = seconds(&MeasuredStep::data);
+  profile.between_data_s = seconds(&MeasuredStep::between_data);
+  add_idle_causes(profile, steps);
   profile.optimizer_kernels = seconds(&MeasuredStep::optimizer_kernels) / kMicro;
   const auto by_length = [](const MeasuredStep& a, const MeasuredStep& b) { return a.step < b.step; };
   const auto [least, most] = std::minmax_element(steps.begin(), steps.end(), by_length);

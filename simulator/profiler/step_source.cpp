@@ -1,15 +1,9 @@
 #include <algorithm>
-#include <array>
 
 #include "simulator/profiler/measured_step.hpp"
 
 namespace rehearse {
 namespace {
-
-// Calls of CUDA's runtime and driver that return once the device has caught up.
-constexpr std::array<std::string_view, 6> kWaits = {"cudaDeviceSynchronize", "cudaStreamSynchronize",
-                                                    "cudaEventSynchronize",  "cudaMemcpy",
-                                                    "cuStreamSynchronize",   "cuCtxSynchronize"};
 
 // A launch that takes more than this many times the median was delayed by a full queue.
 constexpr double kHeldUp = 10;
@@ -19,10 +13,6 @@ double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-bool waits_for_device(std::string_view name) {
-  return std::find(kWaits.begin(), kWaits.end(), name) != kWaits.end();
 }
 
 void place_kernels(StepSource& source) {
@@ -82,8 +72,11 @@ void find_windows(StepSource& source) {
 
 }  // namespace
 
-StepSource::StepSource(const ProfilerTrace& its_trace) : trace(its_trace), ops(its_trace) {
+StepSource::StepSource(const ProfilerTrace& its_trace)
+    : trace(its_trace), ops(its_trace), host(its_trace, ops) {
   place_kernels(*this);
+  // Traces of other accelerators can have kernels that do not say which call launched them.
+  on_device = trace.has_kernels && (trace.accelerator.empty() || !kernels.empty());
   find_windows(*this);
 }
 

@@ -129,7 +129,12 @@ std::vector<Loss> losses(const Result& result) {
     return Loss{"loading data: ranks wait for a batch for " + of_the_step(result, s), {}};
   });
   add(b.launches_s, [&](double s) { return launches(result, s); });
-  add(b.other_s - b.launches_s, [&](double s) {
+  add(b.process_s, [&](double s) {
+    return Loss{"waiting for the process: as profiled, devices idle within passes and the update for " +
+                    of_the_step(result, s) + ", beside kernel launches",
+                {}};
+  });
+  add(b.waiting_s(), [&](double s) {
     return Loss{fmt::format("waiting for {}, {}", waited_for(result.scenario), of_the_step(result, s)),
                 less_waiting(result)};
   });

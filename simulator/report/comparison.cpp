@@ -38,8 +38,9 @@ std::vector<Figure> figures_of(const Result& result, double samples) {
   if (m.breakdown.launches_s > 0)
     figures.push_back(
         {seconds, "kernel_launch_wait_s", "waiting for kernel launches", m.breakdown.launches_s / samples});
-  figures.push_back({seconds, "other_s", "waiting for slower ranks",
-                     (m.breakdown.other_s - m.breakdown.launches_s) / samples});
+  if (m.breakdown.process_s > 0)
+    figures.push_back({seconds, "profiled_wait_s", kProfiledWait, m.breakdown.process_s / samples});
+  figures.push_back({seconds, "other_s", "waiting for slower ranks", m.breakdown.waiting_s() / samples});
   figures.push_back({bytes, "memory_bytes", "memory", m.memory.total});
   figures.push_back({bytes_of_step, "network_bytes_per_step",
                      samples == 1 ? "network, a step" : "network, per sample",

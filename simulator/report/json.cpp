@@ -160,6 +160,7 @@ ordered_json to_json(const Result& result) {
                          {"pipeline_bubble", m.breakdown.pipeline_bubble_s},
                          {"other", m.breakdown.other_s}};
   if (result.scenario.engine.launches.any()) json["kernel_launch_wait_s"] = m.breakdown.launches_s;
+  if (m.breakdown.process_s > 0) json["profiled_wait_s"] = m.breakdown.process_s;
   if (m.breakdown.slowed_s > 0) json["compute_slowed_by_collectives_s"] = m.breakdown.slowed_s;
   json["critical_path"] = path_json(result);
   if (result.remedies) json["remedies"] = remedies_json(*result.remedies);

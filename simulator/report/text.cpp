@@ -52,8 +52,8 @@ void write_breakdown(const Result& result, std::ostream& out) {
   const bool on_processors = result.scenario.cluster->node().device.compute_capability == 0;
   rows.emplace_back(on_processors ? "outside of kernels" : "waiting for kernel launches",
                     m.breakdown.launches_s);
-  rows.emplace_back("waiting for " + waited_for(result.scenario),
-                    m.breakdown.other_s - m.breakdown.launches_s);
+  rows.emplace_back(kProfiledWait, m.breakdown.process_s);
+  rows.emplace_back("waiting for " + waited_for(result.scenario), m.breakdown.waiting_s());
   double largest = 0;
   std::size_t width = 0;
   for (const auto& [name, seconds] : rows) {

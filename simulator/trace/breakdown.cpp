@@ -7,6 +7,7 @@
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "simulator/trace/rows.hpp"
+#include "simulator/trace/work_waits.hpp"
 
 namespace rehearse {
 namespace {
@@ -14,15 +15,15 @@ namespace {
 // Sums of thousands of pieces; long double keeps their total exact to the last digit of a double.
 struct Sums {
   long double compute = 0, data_stall = 0, pipeline_bubble = 0, other = 0;
-  long double launches = 0;  // part of `other`
-  long double slowed = 0;    // part of `compute`
+  long double launches = 0, process = 0;  // parts of `other`
+  long double slowed = 0;                 // part of `compute`
   std::map<Purpose, long double> exposed;
 };
 
 class ClassBreakdown {
 public:
   ClassBreakdown(const Trace& trace, int rank_class, StepWindow window)
-      : trace_(trace), spans_(trace.spans), window_(window), causes_(trace, rank_class) {
+      : trace_(trace), spans_(trace.spans), window_(window), causes_(trace, rank_class), waits_(trace) {
     std::tie(first_, last_) = rows_of_class(trace, rank_class);
     const RankClass& who = trace.classes[rank_class];
     const Role& role = trace.run.jobs[who.job].phases.front().schedule->roles[who.role];
@@ -55,7 +56,14 @@ public:
         const double launched = std::clamp(spans_.begin_s[row] + launch_wait_s(row), told, end);
         sums_.launches += static_cast<long double>(launched) - told;
         sums_.other += static_cast<long double>(launched) - told;
-        sums_.compute += static_cast<long double>(end) - launched;
+        // So are the waits between kernels that a profile measured.
+        const WorkWaits::Waits waits = waits_.of(row);
+        const double data = std::min(waits.data_s, end - launched);
+        const double process = std::min(waits.process_s, end - launched - data);
+        sums_.data_stall += data;
+        sums_.process += process;
+        sums_.other += process;
+        sums_.compute += static_cast<long double>(end) - launched - data - process;
         if (!spans_.slowed_s.empty() && spans_.end_s[row] > spans_.begin_s[row])
           sums_.slowed += static_cast<long double>(spans_.slowed_s[row]) * (end - told) /
                           (spans_.end_s[row] - spans_.begin_s[row]);
@@ -135,6 +143,7 @@ private:
   const Spans& spans_;
   StepWindow window_;
   Causes causes_;
+  WorkWaits waits_;
   std::size_t first_ = 0, last_ = 0;
   bool in_pipeline_ = false;
   Sums sums_;
@@ -187,6 +196,7 @@ Breakdown break_down(const Trace& trace, int job) {
     total.pipeline_bubble += weight * sums.pipeline_bubble;
     total.other += weight * sums.other;
     total.launches += weight * sums.launches;
+    total.process += weight * sums.process;
     total.slowed += weight * sums.slowed;
     for (const auto& [purpose, seconds] : sums.exposed) total.exposed[purpose] += weight * seconds;
   }
@@ -198,6 +208,7 @@ Breakdown break_down(const Trace& trace, int job) {
   breakdown.pipeline_bubble_s = mean(total.pipeline_bubble);
   breakdown.other_s = mean(total.other);
   breakdown.launches_s = mean(total.launches);
+  breakdown.process_s = mean(total.process);
   breakdown.slowed_s = mean(total.slowed);
   long double exposed = 0;
   for (const auto& [purpose, seconds] : total.exposed) {

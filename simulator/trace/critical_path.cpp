@@ -7,6 +7,7 @@
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/rows.hpp"
 #include "simulator/trace/sides.hpp"
+#include "simulator/trace/work_waits.hpp"
 
 namespace rehearse {
 namespace {
@@ -26,6 +27,7 @@ public:
         job_(job),
         window_(last_step(trace, job)),
         sides_(trace),
+        waits_(trace),
         causes_(trace.classes.size()) {}
 
   std::vector<PathSegment> run() {
@@ -75,10 +77,20 @@ private:
       add(row, begin_s, kKinds[static_cast<std::size_t>(op.host_action)]);
     } else {
       const double launched_s = begin_s + (spans_.latency_s.empty() ? 0 : spans_.latency_s[row]);
-      add(row, launched_s, on_server(trace_, row) ? "server work" : pass_name(op.pass));
+      add_computation(row, launched_s);
       if (launched_s > begin_s) add(row, begin_s, std::string(kLaunches));
     }
     return wait_before(row);
+  }
+
+  // Adds a computation whose kernels are launched from `launched_s` on. As in breakdown.cpp, the waits that a
+  // profile measured come first.
+  void add_computation(std::size_t row, double launched_s) {
+    const Op& op = trace_.op_of(row);
+    const auto [process_s, data_s] = waits_.of(row);
+    add(row, launched_s + data_s + process_s, on_server(trace_, row) ? "server work" : pass_name(op.pass));
+    add(kNoRow, launched_s + data_s, "waiting");
+    add(kNoRow, launched_s, "data");
   }
 
   // The side that was ready last delayed the others.
@@ -115,6 +127,7 @@ private:
   int job_;
   StepWindow window_;
   Sides sides_;
+  WorkWaits waits_;
   std::vector<std::optional<Causes>> causes_;
   double at_ = 0;
   std::vector<PathSegment> path_;

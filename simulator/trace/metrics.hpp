@@ -22,21 +22,25 @@ struct Breakdown {
   double pipeline_bubble_s = 0;  // a pipeline peer is not ready
   double other_s = 0;
   double launches_s = 0;  // part of other_s: kernels that their process has not issued yet
+  double process_s = 0;   // part of other_s: waits for the process that a profile measured (Kernel::wait_s)
   double slowed_s = 0;    // part of compute_s: delay by concurrent collectives
   double total_s() const {
     return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
   }
+  // The part of other_s that other ranks, or what they send, cause.
+  double waiting_s() const { return other_s - launches_s - process_s; }
   std::map<Purpose, double> exposed_s;  // exposed_communication_s by purpose of the awaited op
   void scale(double factor) {
     for (double* s : {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s,
-                      &launches_s, &slowed_s})
+                      &launches_s, &process_s, &slowed_s})
       *s *= factor;
     for (auto& [purpose, s] : exposed_s) s *= factor;
   }
 };
 
-// The name of Breakdown::slowed_s.
+// The names of Breakdown::slowed_s and Breakdown::process_s.
 inline constexpr const char* kSlowedCompute = "compute slowed by collectives";
+inline constexpr const char* kProfiledWait = "waiting for the process";
 
 // Peak bytes of one device, by tensor kind; `fullest` names the program of the worker that needs most.
 struct MemoryUse {

@@ -25,6 +25,7 @@ Breakdown mean_breakdown(const std::vector<Metrics>& phases) {
     mean.pipeline_bubble_s += m.breakdown.pipeline_bubble_s;
     mean.other_s += m.breakdown.other_s;
     mean.launches_s += m.breakdown.launches_s;
+    mean.process_s += m.breakdown.process_s;
     mean.slowed_s += m.breakdown.slowed_s;
     for (const auto& [purpose, seconds] : m.breakdown.exposed_s) mean.exposed_s[purpose] += seconds;
   }

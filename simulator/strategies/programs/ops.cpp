@@ -170,6 +170,7 @@ Kernel measured_update(const ProfiledModel& profiled, double parameters) {
   kernel.kind = Kernel::Kind::fixed;
   kernel.seconds = profiled.optimizer_s * parameters / all;
   kernel.launches = profiled.optimizer_kernels;
+  kernel.wait_s = profiled.optimizer_wait_s;
   return kernel;
 }
 
