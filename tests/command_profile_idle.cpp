@@ -49,7 +49,7 @@ std::string idle_steps(const Launches& at, const Extra& extra, double forward_op
   return trace.text();
 }
 
-struct Case {
+struct IdleCase {
   const char* cause;  // of more than 70 % of the step
   const char* name;   // of what causes it
   Launches at;
@@ -57,9 +57,9 @@ struct Case {
   double forward_op = -1;  // begin of the forward pass
 };
 
-const std::vector<Case>& cases() {
+const std::vector<IdleCase>& cases() {
   static const Extra nothing = [](TraceText&, double) {};
-  static const std::vector<Case> all = {
+  static const std::vector<IdleCase> all = {
       {"data_loading",
        "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
        {745, 750, 760, 850, 770, 970},
@@ -111,7 +111,7 @@ const std::vector<Case>& cases() {
 }  // namespace
 
 TEST_CASE("a step in which the GPU idles for 73 % comes back at its length, with the cause") {
-  for (const Case& one : cases()) {
+  for (const IdleCase& one : cases()) {
     CAPTURE(one.cause, one.name, one.at.forward);
     const Scratch scratch;
     const std::string trace = scratch.write("job.json", idle_steps(one.at, one.extra, one.forward_op));

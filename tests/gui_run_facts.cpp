@@ -7,10 +7,10 @@ using namespace rehearse::gui;
 
 namespace {
 
-Run run_with(const std::string& other_data) {
+rehearse::gui::Run run_with(const std::string& other_data) {
   Timeline timeline;
   timeline.other_data = other_data;
-  Run run;
+  rehearse::gui::Run run;
   facts_of(timeline, run);
   return run;
 }
@@ -18,7 +18,8 @@ Run run_with(const std::string& other_data) {
 }  // namespace
 
 TEST_CASE("A trace tells its scenario, its notes and the changes that were simulated") {
-  const Run run = run_with(R"({"scenario_text": "[model]\n", "result": {"notes": ["one", "two"], "remedies": [
+  const rehearse::gui::Run run =
+      run_with(R"({"scenario_text": "[model]\n", "result": {"notes": ["one", "two"], "remedies": [
     {"sets": ["strategy.tensor=4"], "why": "less", "step_time_s": 2, "samples_per_s": 8, "gain": 0.25,
      "memory_bytes": 1e9}]}})");
   CHECK(run.scenario_text == "[model]\n");
@@ -40,7 +41,7 @@ TEST_CASE("What has another form in a trace is left out") {
        R"({"result": {"remedies": [{"sets": [4], "why": "x", "step_time_s": 2, "samples_per_s": 8, "gain": 0.1,
            "memory_bytes": 1}]}})"}) {
     CAPTURE(other);
-    const Run run = run_with(other);
+    const rehearse::gui::Run run = run_with(other);
     CHECK(run.notes.empty());
     CHECK(run.remedies.empty());
   }

@@ -13,8 +13,8 @@ using rehearse::RunError;
 
 namespace {
 
-Run run_of(const std::string& path, const std::string& name) {
-  Run run;
+rehearse::gui::Run run_of(const std::string& path, const std::string& name) {
+  rehearse::gui::Run run;
   run.path = path;
   run.name = name;
   auto timeline = std::make_shared<Timeline>();

@@ -44,7 +44,7 @@ TEST_CASE("Amounts") {
 }
 
 TEST_CASE("Details of computing") {
-  const Run run = run_of(two_stages());
+  const rehearse::gui::Run run = run_of(two_stages());
   const SpanDetails details = details_of(run, 2);
   CHECK(details.title == "backward 0");
   CHECK(field(details, "Duration") == "200.0 us");
@@ -61,7 +61,7 @@ TEST_CASE("Details of computing") {
 }
 
 TEST_CASE("Details of what is sent, in the step's time") {
-  Run run = run_of(two_stages());
+  rehearse::gui::Run run = run_of(two_stages());
   run.aligned = 50'000;
   const SpanDetails details = details_of(run, 16);
   CHECK(field(details, "Begins") == "150.0 us");
@@ -78,7 +78,7 @@ TEST_CASE("A collective's bandwidths") {
   TimelineBuilder b;
   b.process("worker").track("gradients");
   b.span("all-reduce bucket 0", 0, 1'000'000, Kind::communication).transfer(64e6F, 8, "ring");
-  const Run run = run_of(b.build());
+  const rehearse::gui::Run run = run_of(b.build());
   const SpanDetails details = details_of(run, 0);
   CHECK(field(details, "Algorithm") == "ring");
   CHECK(field(details, "Members") == "8");
@@ -120,7 +120,7 @@ TEST_CASE("Along the arrows") {
 TEST_CASE("The table of details is a model") {
   SpanDetailsModel model;
   QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-  const Run run = run_of(two_stages());
+  const rehearse::gui::Run run = run_of(two_stages());
   model.set_details(details_of(run, 16));
   REQUIRE(model.rowCount() > 5);
   CHECK(model.columnCount() == 2);

@@ -19,7 +19,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-QString shipped(const char* name) {
+QString path_of_shipped(const char* name) {
   return QString("%1/../simulator/scenarios/%2.toml").arg(REHEARSE_TESTS_DIR, name);
 }
 
@@ -31,13 +31,13 @@ QString text_of(const QString& path) {
 // As traces hold it: without comments.
 QString bare(const char* name) {
   QStringList lines;
-  for (const QString& line : text_of(shipped(name)).split('\n'))
+  for (const QString& line : text_of(path_of_shipped(name)).split('\n'))
     if (const QString kept = line.section('#', 0, 0).trimmed(); !kept.isEmpty()) lines << kept;
   return lines.join('\n') + '\n';
 }
 
-struct Window {
-  Window() {
+struct RunWindow {
+  RunWindow() {
     view.resize(1000, 700);
     view.show();
     REQUIRE(QTest::qWaitForWindowExposed(&view, rehearse::test::kPatienceMs));
@@ -81,7 +81,7 @@ struct Window {
 }  // namespace
 
 TEST_CASE("The form follows the run that is chosen, in one tab") {
-  Window w;
+  RunWindow w;
   CHECK(w.told().isEmpty());
   const int ring = w.add("ring", bare("resnet50-ring"));
   CHECK(w.view.draft().text() == bare("resnet50-ring"));
@@ -106,7 +106,7 @@ TEST_CASE("The form follows the run that is chosen, in one tab") {
 }
 
 TEST_CASE("A run without a scenario leaves the form as it is, and it is said") {
-  Window w;
+  RunWindow w;
   w.add("ddp", "", Run::Source::profiler);
   CHECK(w.view.has_only_template());
   CHECK(w.told() == "ddp has no scenario: another program wrote its trace");
@@ -118,7 +118,7 @@ TEST_CASE("A run without a scenario leaves the form as it is, and it is said") {
 }
 
 TEST_CASE("Changes of a run's scenario stay with the run, and can be undone when it is chosen again") {
-  Window w;
+  RunWindow w;
   const int ring = w.add("ring", bare("resnet50-ring")), mlp = w.add("mlp", bare("mlp-ring"));
   w.write_nodes("2");
   CHECK(w.told() == "Changed from the scenario of run mlp");
@@ -144,8 +144,8 @@ TEST_CASE("Changes of a run's scenario stay with the run, and can be undone when
 TEST_CASE("A scenario of one's own with unsaved changes stays until the run's is taken") {
   const QTemporaryDir folder;
   const QString path = folder.filePath("mine.toml");
-  REQUIRE(QFile::copy(shipped("mlp-ring"), path));
-  Window w;
+  REQUIRE(QFile::copy(path_of_shipped("mlp-ring"), path));
+  RunWindow w;
   w.view.open_scenario(path);
   w.write_nodes("2");
   const int ring = w.add("ring", bare("resnet50-ring"));
@@ -169,7 +169,7 @@ TEST_CASE("A scenario of one's own with unsaved changes stays until the run's is
 }
 
 TEST_CASE("What is being written stays in sight when a run arrives") {
-  Window w;
+  RunWindow w;
   w.add("ring", bare("resnet50-ring"));
   w.view.activateWindow();
   REQUIRE(QTest::qWaitForWindowActive(&w.view, rehearse::test::kPatienceMs));
@@ -186,8 +186,8 @@ TEST_CASE("What is being written stays in sight when a run arrives") {
 }
 
 TEST_CASE("The open file of a run is shown with its comments") {
-  Window w;
-  w.view.open_scenario(shipped("mlp-ring"));
+  RunWindow w;
+  w.view.open_scenario(path_of_shipped("mlp-ring"));
   const int mlp = w.add("a trace of it", bare("mlp-ring"));
   CHECK(w.tabs() == QStringList{"mlp-ring"});
   CHECK(w.told() == "Scenario of run a trace of it");
@@ -205,7 +205,7 @@ TEST_CASE("One thing of an opened trace's scenario is changed and run again") {
   settle(window);
   REQUIRE(window.session().runs().size() == 2);
   CHECK(scenarios.draft().name() == "ring");
-  CHECK(differences(text_of(shipped("resnet50-ring")), scenarios.draft().text()).isEmpty());
+  CHECK(differences(text_of(path_of_shipped("resnet50-ring")), scenarios.draft().text()).isEmpty());
   auto& nodes = *static_cast<NumberField*>(scenarios.form().field("cluster.nodes"));
   nodes.setFocus();
   nodes.selectAll();
@@ -215,7 +215,7 @@ TEST_CASE("One thing of an opened trace's scenario is changed and run again") {
   settle(window);
   const Run& again = *window.session().runs()[2];
   CHECK(again.name == "ring, nodes 4");
-  CHECK(differences(text_of(shipped("resnet50-ring")), QString::fromStdString(again.scenario_text)) ==
+  CHECK(differences(text_of(path_of_shipped("resnet50-ring")), QString::fromStdString(again.scenario_text)) ==
         QStringList{"nodes 4"});
   CHECK(scenarios.findChild<QTabBar*>()->count() == 1);
   CHECK(scenarios.draft().run() == again.id);

@@ -35,7 +35,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-QString text_of(const QString& path) {
+QString text_of_file(const QString& path) {
   std::ifstream file(path.toStdString());
   return QString::fromStdString(std::string(std::istreambuf_iterator<char>(file), {}));
 }
@@ -129,7 +129,7 @@ TEST_CASE("A scenario with an error is marked, corrected, run, and its result se
   MainWindow window;
   shown(window);
   auto* scenario = static_cast<ScenarioView*>(window.view("scenario"));
-  scenario->set_text(text_of(REHEARSE_TESTS_DIR "/../simulator/scenarios/resnet50-ring.toml"), "mine");
+  scenario->set_text(text_of_file(REHEARSE_TESTS_DIR "/../simulator/scenarios/resnet50-ring.toml"), "mine");
   QString text = scenario->editor().toPlainText();
   scenario->editor().setPlainText(QString(text).replace("[training]", "[training]\nglobal_batsch = 3"));
   const int line =
@@ -162,7 +162,7 @@ TEST_CASE("Views are written as pictures, tables as CSV") {
     write_picture(*view, png);
     write_picture(*view, svg);
     CHECK(QImage(png).size() == view->size() * 2);
-    CHECK(text_of(svg).contains("<svg"));
+    CHECK(text_of_file(svg).contains("<svg"));
   }
   CHECK_THROWS(write_picture(window, folder.filePath("no/such.png")));
   CHECK_THROWS(write_picture(window, folder.filePath("picture.gif")));
@@ -173,7 +173,7 @@ TEST_CASE("Views are written as pictures, tables as CSV") {
   REQUIRE(wait_for([&] { return table->model()->rowCount() > 0; }));
   const QString csv = folder.filePath("ops.csv");
   write_csv(*table->model(), csv);
-  CHECK(text_of(csv).count('\n') == table->model()->rowCount() + 1);
+  CHECK(text_of_file(csv).count('\n') == table->model()->rowCount() + 1);
 }
 
 TEST_CASE("A session opens again as it was left") {

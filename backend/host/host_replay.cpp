@@ -15,7 +15,7 @@ namespace {
 // that memory-bound kernels really are memory-bound.
 constexpr std::size_t kScratchElements = std::size_t{64} << 20;
 
-float* floats(const Array& array) {
+float* numbers_of(const Array& array) {
   return reinterpret_cast<float*>(array.data);
 }
 
@@ -88,7 +88,7 @@ Array HostArithmetic::scratch(int stream, std::size_t elements) {
   if (array.elements < elements) {
     release(std::exchange(array, {}));
     array = allocate(elements, Precision::fp32);
-    for (std::size_t i = 0; i < elements; ++i) floats(array)[i] = filler(i);
+    for (std::size_t i = 0; i < elements; ++i) numbers_of(array)[i] = filler(i);
   }
   return array;
 }
@@ -107,10 +107,10 @@ Replayed HostArithmetic::replay_memory(int stream, const Kernel& kernel) {
   MemoryArrays m;
   m.count = static_cast<long>(count);
   m.width = static_cast<long>(width);
-  for (std::size_t i = 0; i < 3; ++i) m.reads[i] = floats(memory.part(i * count, count));
-  for (std::size_t i = 0; i < 2; ++i) m.writes[i] = floats(memory.part((3 + i) * count, count));
-  m.row = floats(memory.part(5 * count, width));
-  m.sums = floats(memory.part(5 * count + width, width));
+  for (std::size_t i = 0; i < 3; ++i) m.reads[i] = numbers_of(memory.part(i * count, count));
+  for (std::size_t i = 0; i < 2; ++i) m.writes[i] = numbers_of(memory.part((3 + i) * count, count));
+  m.row = numbers_of(memory.part(5 * count, width));
+  m.sums = numbers_of(memory.part(5 * count + width, width));
   const auto launches =
       static_cast<long>(std::max(1.0, std::round(kernel.count)) *
                         std::ceil(static_cast<double>(wanted) / static_cast<double>(count)));
