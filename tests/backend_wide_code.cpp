@@ -17,9 +17,9 @@ namespace {
 
 using Vector = std::vector<float>;
 
-class Numbers {
+class RandomNumbers {
 public:
-  explicit Numbers(float largest) : number_(-largest, largest) {}
+  explicit RandomNumbers(float largest) : number_(-largest, largest) {}
   Vector operator()(long count) {
     Vector values(static_cast<std::size_t>(count));
     for (float& value : values) value = number_(random_);
@@ -33,7 +33,7 @@ private:
 
 // A function of vectors that is compared with a formula: it gets inputs x, y and z in [-6, 6], overwrites
 // some, and element i of x (and, if `second` is set, of y) is compared with the formula's result.
-struct Case {
+struct VectorCase {
   std::string name;
   std::function<void(const WideCode& code, Vector& x, Vector& y, Vector& z)> compute;
   std::function<double(double x, double y, double z)> first, second;
@@ -43,13 +43,13 @@ long size_of(const Vector& x) {
   return static_cast<long>(x.size());
 }
 
-double gelu(double x) {
+double right_gelu(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979) * (x + 0.044715 * x * x * x)));
 }
 
-double gelu_slope(double x) {
+double right_gelu_slope(double x) {
   const double step = 1e-5;
-  return (gelu(x + step) - gelu(x - step)) / (2 * step);
+  return (right_gelu(x + step) - right_gelu(x - step)) / (2 * step);
 }
 
 double logistic(double x) {
@@ -65,13 +65,13 @@ double knee(double x) {
   return x <= -0.5 ? 0 : x >= 0.5 ? x : (x + 0.5) * (x + 0.5) / 2;
 }
 
-OptimizerSettings settings(Optimizer kind) {
+OptimizerSettings settings_of_optimizer(Optimizer kind) {
   return default_settings(kind);
 }
 
-Case update_case(const std::string& name, Optimizer kind) {
+VectorCase update_case(const std::string& name, Optimizer kind) {
   // Step 3; the gradient is z, the weight x, momentum y, and Adam's second moment y^2.
-  const OptimizerSettings o = settings(kind);
+  const OptimizerSettings o = settings_of_optimizer(kind);
   const auto compute = [=](const WideCode& code, Vector& x, Vector& y, Vector& z) {
     Vector squares = y;
     for (float& square : squares) square *= square;
@@ -93,7 +93,7 @@ Case update_case(const std::string& name, Optimizer kind) {
   return {name, compute, weight, momentum};
 }
 
-std::vector<Case> cases() {
+std::vector<VectorCase> vector_cases() {
   const auto second = [](double, double y, double) { return y; };
   return {
       {"add", [](const WideCode& c, Vector& x, Vector& y, Vector&) { c.add(y.data(), size_of(x), x.data()); },
@@ -134,12 +134,12 @@ std::vector<Case> cases() {
        [](double, double y, double) { return std::max(y, 0.0); }},
       {"GELU",
        [](const WideCode& c, Vector& x, Vector& y, Vector&) { c.gelu(y.data(), size_of(x), x.data()); },
-       [](double, double y, double) { return gelu(y); }, second},
+       [](double, double y, double) { return right_gelu(y); }, second},
       {"GELU backward in place",
        [](const WideCode& c, Vector& x, Vector& y, Vector&) {
          c.gelu_backward(y.data(), x.data(), size_of(x), x.data());
        },
-       [](double x, double y, double) { return x * gelu_slope(y); }, second},
+       [](double x, double y, double) { return x * right_gelu_slope(y); }, second},
       {"gate",
        [](const WideCode& c, Vector& x, Vector& y, Vector&) {
          c.gate(y.data(), x.data(), size_of(x), x.data());
@@ -175,7 +175,7 @@ std::vector<Case> cases() {
 TEST_CASE("products by every set of instructions are those of a sum, to rounding") {
   REQUIRE_FALSE(wide_codes().empty());
   CHECK(product_library().find(std::string(wide_codes().front().instructions)) != std::string::npos);
-  Numbers numbers(1);
+  RandomNumbers numbers(1);
   // Sizes of one, of a few, and of no multiple of any vector width.
   for (const auto& [m, n, k] : {std::array<long, 3>{1, 1, 1}, {3, 5, 2}, {64, 48, 32}, {37, 101, 259}})
     for (const bool transpose_a : {false, true})
@@ -205,11 +205,11 @@ TEST_CASE("products by every set of instructions are those of a sum, to rounding
 }
 
 TEST_CASE("functions of vectors by every set of instructions are those of their formulas, to rounding") {
-  Numbers numbers(6);
+  RandomNumbers numbers(6);
   // Sizes of one, of a few, and of no multiple of any vector width or piece.
   for (const long count : {1L, 3L, 16L, 37L, 259L, 1027L}) {
     const Vector x = numbers(count), y = numbers(count), z = numbers(count);
-    for (const Case& test : cases())
+    for (const VectorCase& test : vector_cases())
       for (const WideCode& code : wide_codes()) {
         CAPTURE(count, test.name, code.instructions);
         Vector first = x, second = y, third = z;
@@ -229,7 +229,7 @@ TEST_CASE("functions of vectors by every set of instructions are those of their 
 }
 
 TEST_CASE("sums of vectors and norms by every set of instructions are those of their formulas, to rounding") {
-  Numbers numbers(2);
+  RandomNumbers numbers(2);
   for (const long count : {1L, 3L, 16L, 37L, 259L, 1027L}) {
     const Vector x = numbers(count), gain = numbers(count), offset = numbers(count), dy = numbers(count);
     for (const WideCode& code : wide_codes())
