@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 
@@ -100,10 +101,13 @@ std::vector<Wanted> wanted_products() {
   return all;
 }
 
-// Memory-bound kernels of transformers and perceptrons, of 16 kB to 64 MB in rows of 64 to 4,096 numbers.
+// Memory-bound kernels of transformers and perceptrons, of 16 kB to 64 MB in rows of 64 to 4,096 numbers;
+// small ones first.
 std::vector<Kernel> kernels_on_rows() {
   std::vector<Kernel> all;
+  std::mt19937 random(2);
   for (const double bytes : {16e3, 256e3, 4e6, 64e6}) {
+    const auto begin = static_cast<std::ptrdiff_t>(all.size());
     Kernel forward = moves(2 * bytes), backward = moves(3 * bytes, 2, 1);
     all.push_back(forward);   // a copy
     all.push_back(backward);  // a sum
@@ -118,9 +122,15 @@ std::vector<Kernel> kernels_on_rows() {
                                    softmax_forward(rows), softmax_backward(rows), column_sums(rows)})
         all.push_back(kernel);
     }
+    std::shuffle(all.begin() + begin, all.end(), random);
   }
-  std::shuffle(all.begin(), all.end(), std::mt19937(2));
   return all;
+}
+
+// Returns whether a kernel of this time, with warming up, sizing and three samples, takes more than twice its
+// share.
+bool takes_too_long(double seconds, double share_s) {
+  return 6 * seconds > 2 * share_s;
 }
 
 std::string identity(const Kernel& k, Precision precision) {
@@ -285,11 +295,16 @@ ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s,
   if (arithmetic.traits().compute_capability > 0) found.issue = measuring.issuing(share_s);
   const auto list = [&](const Kernel& kernel, Precision precision) {
     const std::string what = words(kernel);
-    found.kernels.push_back(
-        {what, kernel, precision, measuring.kernel(what, share_s, kernel, precision), Use::listed});
+    const Sample time = measuring.kernel(what, share_s, kernel, precision);
+    found.kernels.push_back({what, kernel, precision, time, Use::listed});
+    return time.median_s;
   };
   for (const TrainedKernel& kernel : trained) list(kernel.kernel, kernel.precision);
-  for (const Kernel& kernel : on_rows) list(kernel, Precision::fp32);
+  std::map<std::pair<MemoryForm, double>, double> seconds_per_byte;  // by form and width, of the last size
+  for (const Kernel& kernel : on_rows) {
+    double& known = seconds_per_byte[{kernel.form, kernel.width}];
+    if (!takes_too_long(known * kernel.bytes, share_s)) known = list(kernel, Precision::fp32) / kernel.bytes;
+  }
 
   double left = static_cast<double>(wanted.size() * precisions.size());
   for (const Precision precision : precisions) {
@@ -298,8 +313,7 @@ ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s,
       share_s = std::max(0.0, measuring.left_s() / left);  // shares the time that quick products have left
       --left;
       Kernel kernel = kernel_of(w, precision);
-      // Accounts for warming up, sizing and three samples.
-      if (flops_per_s > 0 && 6 * kernel.flops() / flops_per_s > 2 * share_s) continue;
+      if (flops_per_s > 0 && takes_too_long(kernel.flops() / flops_per_s, share_s)) continue;
       const std::string what = words(kernel);
       const Sample time = measuring.kernel(fmt::format("products in {}, {}", name_of(precision), what),
                                            share_s, kernel, precision);
