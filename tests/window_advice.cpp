@@ -179,7 +179,7 @@ TEST_CASE("Changes that the trace says were simulated are listed at once, and ca
   // One undo takes all of it back.
   scenario.draft().document().undo();
   CHECK(scenario.draft().is_as_run());
-  // It is tried once; then its run is there.
+  // The first "Try it" simulates the change; the next one shows the run that exists already.
   for (int i = 0; i < 2; ++i) {
     a.window.session().set_current(a.window.session().runs()[0]->id);
     a.window.show_view("why");

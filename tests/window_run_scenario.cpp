@@ -128,7 +128,7 @@ TEST_CASE("Changes of a run's scenario stay with the run, and can be undone when
   w.session.set_current(mlp);
   CHECK(w.nodes() == "2");
   CHECK(w.told() == "Changed from the scenario of run mlp");
-  // The run's own is a button away, and undo brings the change back.
+  // "Take scenario of run" restores the run's own scenario, and undo brings the change back.
   REQUIRE(w.button());
   w.button()->click();
   CHECK(w.view.draft().text() == bare("mlp-ring"));
@@ -224,7 +224,7 @@ TEST_CASE("One thing of an opened trace's scenario is changed and run again") {
   CHECK(scenarios.draft().value("cluster.nodes") == "8");
   window.session().set_current(again.id);
   CHECK(scenarios.draft().value("cluster.nodes") == "4");
-  // A session restores the draft of a run, and which run's scenario was shown.
+  // Opening the session restores the draft of the run, and shows the scenario of the same run.
   const QTemporaryDir folder;
   window.session().set_current(window.session().runs()[0]->id);
   const QString shown_text = scenarios.draft().text();

@@ -25,7 +25,7 @@ std::string text_of(const Case& c, const std::string& node) {
                      c.nodes, node, c.fabric);
 }
 
-// Nodes at switches of 16, and those at one more.
+// Switches of 16 nodes each, below one switch at the top.
 std::string tree_of_links(int nodes) {
   std::string text = "kind = \"links\"\n";
   const auto link = [&](const std::string& a, const std::string& b) {
