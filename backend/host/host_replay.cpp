@@ -7,6 +7,7 @@
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/host/wide_code.hpp"
 #include "backend/training/replay.hpp"
+#include "backend/training/transformer_elements.hpp"
 
 namespace rehearse {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 // Size of the memory that replay() works on, unless a single product needs more: larger than any cache, so
 // that memory-bound kernels really are memory-bound.
 constexpr std::size_t kScratchElements = std::size_t{64} << 20;
-
-float* numbers_of(const Array& array) {
-  return reinterpret_cast<float*>(array.data);
-}
 
 // The arrays of a memory-bound kernel, `count` elements each in rows of `width`, taken from scratch memory.
 struct MemoryArrays {
@@ -55,7 +52,7 @@ void by_row(const WideCode& code, const Kernel& kernel, const MemoryArrays& m) {
     const NormRow row{m.width, x, m.row, m.row, statistics};
     switch (kernel.form) {
       case MemoryForm::norm_forward:
-        code.norm(row, 1e-5f, y);
+        code.norm(row, elements::kNormEpsilon, y);
         break;
       case MemoryForm::norm_backward:
         code.norm_backward(row, dy, y);
@@ -88,7 +85,7 @@ Array HostArithmetic::scratch(int stream, std::size_t elements) {
   if (array.elements < elements) {
     release(std::exchange(array, {}));
     array = allocate(elements, Precision::fp32);
-    for (std::size_t i = 0; i < elements; ++i) numbers_of(array)[i] = filler(i);
+    for (std::size_t i = 0; i < elements; ++i) elements::at(array)[i] = filler(i);
   }
   return array;
 }
@@ -107,10 +104,10 @@ Replayed HostArithmetic::replay_memory(int stream, const Kernel& kernel) {
   MemoryArrays m;
   m.count = static_cast<long>(count);
   m.width = static_cast<long>(width);
-  for (std::size_t i = 0; i < 3; ++i) m.reads[i] = numbers_of(memory.part(i * count, count));
-  for (std::size_t i = 0; i < 2; ++i) m.writes[i] = numbers_of(memory.part((3 + i) * count, count));
-  m.row = numbers_of(memory.part(5 * count, width));
-  m.sums = numbers_of(memory.part(5 * count + width, width));
+  for (std::size_t i = 0; i < 3; ++i) m.reads[i] = elements::at(memory.part(i * count, count));
+  for (std::size_t i = 0; i < 2; ++i) m.writes[i] = elements::at(memory.part((3 + i) * count, count));
+  m.row = elements::at(memory.part(5 * count, width));
+  m.sums = elements::at(memory.part(5 * count + width, width));
   const auto launches =
       static_cast<long>(std::max(1.0, std::round(kernel.count)) *
                         std::ceil(static_cast<double>(wanted) / static_cast<double>(count)));

@@ -106,11 +106,9 @@ void activation_backward_of(const float* y, long count, float* dy) {
   Vector(dy, count) *= (Input(y, count).min(kKnee) * (1 / kKnee)).sqrt();
 }
 
-constexpr float kScale = 0.7978845608f, kCubic = 0.044715f;  // of GELU; the first one is sqrt(2 / pi)
-
 void gelu_of(const float* x, long count, float* y) {
   const Input z(x, count);
-  Vector(y, count) = 0.5f * z * (1.0f + (kScale * (z + kCubic * z * z * z)).tanh());
+  Vector(y, count) = 0.5f * z * (1.0f + (kGeluScale * (z + kGeluCubic * z * z * z)).tanh());
 }
 
 void gelu_backward_of(const float* x, const float* dy, long count, float* dx) {
@@ -120,9 +118,9 @@ void gelu_backward_of(const float* x, const float* dy, long count, float* dx) {
     const long here = std::min(kPiece, count - begin);
     const Input z(x + begin, here), above(dy + begin, here);
     Vector t(buffer, here);
-    t = (kScale * (z + kCubic * z * z * z)).tanh();
-    Vector(dx + begin, here) =
-        above * (0.5f * (1.0f + t) + 0.5f * z * (1.0f - t * t) * kScale * (1.0f + 3.0f * kCubic * z * z));
+    t = (kGeluScale * (z + kGeluCubic * z * z * z)).tanh();
+    Vector(dx + begin, here) = above * (0.5f * (1.0f + t) + 0.5f * z * (1.0f - t * t) * kGeluScale *
+                                                                (1.0f + 3.0f * kGeluCubic * z * z));
   }
 }
 

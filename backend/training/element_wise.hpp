@@ -88,6 +88,9 @@ REHEARSE_ELEMENT float slope_at_output(float y) {
   return y >= kKnee ? 1.0f : sqrtf(y / kKnee);
 }
 
+// Of GELU in its tanh form; the first one is sqrt(2 / pi).
+constexpr float kGeluScale = 0.7978845608f, kGeluCubic = 0.044715f;
+
 // Returns numbers that are spread evenly over [-1, 1), so that no product can be skipped: Knuth's
 // multiplicative hash of the element's index.
 REHEARSE_ELEMENT float filler(std::size_t i) {

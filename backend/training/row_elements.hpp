@@ -7,8 +7,6 @@
 
 namespace rehearse::elements {
 
-constexpr float kGeluScale = 0.7978845608f, kGeluCubic = 0.044715f;  // first one: sqrt(2 / pi)
-
 struct Activate {
   Activation kind;
   const float* x;

@@ -79,6 +79,12 @@ double optimizer_time_s(const Work& work, const Device& device) {
   return memory_time_s(bytes, device) * measured_ratio(update, device, work.precision);
 }
 
+double waited_s(const Work& work, double Kernel::*wait_s) {
+  double seconds = 0;
+  for (const Kernel& kernel : work.kernels) seconds += kernel.count * kernel.*wait_s;
+  return seconds;
+}
+
 Precision computed_in(const Device& device, const Kernel& kernel, Precision precision) {
   const Precision used =
       computed_in(device, kernel.kind, kernel.wide ? stored_precision(precision) : precision);
@@ -155,15 +161,11 @@ double kernel_time_s(const Kernel& kernel, const Device& device, Precision preci
 }
 
 double process_wait_s(const Work& work) {
-  double seconds = 0;
-  for (const Kernel& kernel : work.kernels) seconds += kernel.count * kernel.wait_s;
-  return seconds;
+  return waited_s(work, &Kernel::wait_s);
 }
 
 double data_wait_s(const Work& work) {
-  double seconds = 0;
-  for (const Kernel& kernel : work.kernels) seconds += kernel.count * kernel.data_wait_s;
-  return seconds;
+  return waited_s(work, &Kernel::data_wait_s);
 }
 
 double work_time_s(const Work& work, const Device& device, double speed) {
