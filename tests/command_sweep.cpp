@@ -278,6 +278,18 @@ TEST_CASE("somebody else's file is refused and left alone") {
   }
 }
 
+TEST_CASE("A sweep says whose framework's costs each point counts") {
+  const Scratch scratch;
+  for (const std::string name : {"a.csv", "a.jsonl"}) {
+    const Outcome run = run_rehearse(
+        "sweep simulator/scenarios/gpt3-175b.toml --vary strategy.preset=megatron-2021,none --out " +
+        scratch.path(name));
+    CAPTURE(name, run.err);
+    CHECK(run.err.find("(training.framework): megatron-2021 at 1 of 2 points, none at 1 of 2 points\n") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("every point's line holds what simulate says") {
   const Scratch scratch;
   const std::string vary = kResnetRing + " --vary cluster.nodes=4,8 --vary training.micro_batch=32,64",
@@ -287,6 +299,7 @@ TEST_CASE("every point's line holds what simulate says") {
   REQUIRE(run.status == 0);
   CHECK(run.out.empty());
   CHECK(run.err.find("4 of 4 points: 4 computed now") == 0);
+  CHECK(run.err.find("(training.framework): none at 4 of 4 points\n") != std::string::npos);
   CHECK(run.err.find('\r') == std::string::npos);  // progress is only printed to terminals
   REQUIRE(run_rehearse("sweep " + vary + " --out " + lines).status == 0);
   const Texts rows = sorted_lines(read_file(csv));
@@ -295,7 +308,7 @@ TEST_CASE("every point's line holds what simulate says") {
       rows[0] ==
       "point,cluster.nodes,training.micro_batch,step_time_s,samples_per_s,tokens_per_s,devices,mfu,compute_s,"
       "exposed_communication_s,data_stall_s,pipeline_bubble_s,other_s,memory_bytes,fits,network_bytes_per_"
-      "step,ignored,status,error,sweep");
+      "step,framework,ignored,status,error,sweep");
   for (const std::string& line : lines_of(read_file(lines))) {
     const json point = json::parse(line);
     CAPTURE(line);

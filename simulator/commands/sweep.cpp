@@ -1,5 +1,6 @@
 // Implements `rehearse sweep`: decides which points are computed and by whom, and reports on them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -114,12 +115,14 @@ std::string in_words(const Sweep& sweep, std::int64_t point) {
 // What is known so far; it does not depend on the order in which points end.
 struct Tally {
   std::int64_t done = 0, failures = 0, too_large = 0;
-  std::map<std::string, std::int64_t> ignored;  // points by key
+  std::map<std::string, std::int64_t> ignored;     // points by key
+  std::map<std::string, std::int64_t> frameworks;  // points by the framework whose costs they count
   std::optional<SweepRow> best, first_failure;
 
   void add(const SweepRow& row) {
     ++done;
     for (const std::string& key : row.ignored) ++ignored[key];
+    if (!row.framework.empty()) ++frameworks[row.framework];
     if (row.status != PointStatus::ok) {
       ++failures;
       if (!first_failure || row.point < first_failure->point) first_failure = row;
@@ -183,6 +186,12 @@ void print_summary(const Sweep& sweep, const Tally& tally, std::int64_t computed
                        tally.best->samples_per_s, human_time_s(tally.best->step_time_s));
   for (const auto& [key, points] : tally.ignored)
     err << fmt::format("  {} does not apply at {} of these points, where it was ignored\n", key, points);
+  if (!tally.frameworks.empty()) {
+    std::vector<std::string> counted;
+    for (const auto& [framework, points] : tally.frameworks)
+      counted.push_back(fmt::format("{} at {} of {} points", framework, points, tally.done - tally.failures));
+    err << fmt::format("  framework whose costs are counted (training.framework): {}\n", fmt::join(counted, ", "));
+  }
   if (tally.first_failure)
     err << fmt::format("  first failure: {}: {}\n", in_words(sweep, tally.first_failure->point),
                        tally.first_failure->error);

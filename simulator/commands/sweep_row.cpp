@@ -78,6 +78,10 @@ std::vector<std::string> csv_fields(std::string_view line) {
   return quoted ? std::vector<std::string>{} : fields;
 }
 
+std::string_view framework_in_row(const Scenario& scenario) {
+  return scenario.framework.name.empty() ? "none" : std::string_view(scenario.framework.name);
+}
+
 PointStatus status_named(std::string_view name) {
   const auto found = std::find(kPointStatusNames.begin(), kPointStatusNames.end(), name);
   if (found == kPointStatusNames.end())
@@ -100,7 +104,7 @@ std::string SweepRows::header() const {
   std::string names = "point";
   for (const std::string& key : keys_) names += "," + csv_field(key);
   for (const std::string_view figure : kFigures) names += fmt::format(",{}", figure);
-  return names + ",ignored,status,error,sweep\n";
+  return names + ",framework,ignored,status,error,sweep\n";
 }
 
 std::int64_t SweepRows::most_lines() const {
@@ -124,11 +128,12 @@ std::string SweepRows::line(std::int64_t point, const Result& result) const {
   if (format_ == SweepFormat::csv) {
     const Breakdown& b = m.breakdown;
     return csv(point,
-               fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", m.step_time_s, m.samples_per_s,
+               fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}", m.step_time_s, m.samples_per_s,
                            m.tokens_per_s > 0 ? fmt::format("{}", m.tokens_per_s) : "", m.devices, m.mfu,
                            b.compute_s, b.exposed_communication_s, b.data_stall_s, b.pipeline_bubble_s,
                            b.other_s, m.memory.total, m.memory.fits ? "true" : "false",
-                           m.network_bytes_per_step, fmt::join(result.scenario.ignored, " ")),
+                           m.network_bytes_per_step, framework_in_row(result.scenario),
+                           fmt::join(result.scenario.ignored, " ")),
                PointStatus::ok, "");
   }
   ordered_json json = {{"sweep", hash_}, {"point", point}, {"varied", ordered_json::object()}};
@@ -144,7 +149,7 @@ std::string SweepRows::line(std::int64_t point, const Result& result) const {
 
 std::string SweepRows::line(std::int64_t point, PointStatus status, const std::string& error) const {
   const std::string said = on_one_line(error);
-  if (format_ == SweepFormat::csv) return csv(point, std::string(kFigures.size(), ','), status, said);
+  if (format_ == SweepFormat::csv) return csv(point, std::string(kFigures.size() + 1, ','), status, said);
   ordered_json json = {{"sweep", hash_}, {"point", point}, {"varied", ordered_json::object()}};
   const std::vector<SweepValue> values = sweep_.values(point);
   for (std::size_t i = 0; i < keys_.size(); ++i)
@@ -164,7 +169,8 @@ SweepRow SweepRows::parse(std::string_view line) const {
 
 SweepRow SweepRows::parse_csv(std::string_view line) const {
   const std::vector<std::string> fields = csv_fields(line);
-  const std::size_t figures = 1 + keys_.size(), ignored = figures + kFigures.size(), status = ignored + 1;
+  const std::size_t figures = 1 + keys_.size(), framework = figures + kFigures.size(),
+                    ignored = framework + 1, status = ignored + 1;
   if (fields.size() != status + 3)
     throw std::invalid_argument(fmt::format("it has {} fields; allowed: {}", fields.size(), status + 3));
   if (fields[status + 2] != hash_) refuse_other_sweep();
@@ -182,6 +188,7 @@ SweepRow SweepRows::parse_csv(std::string_view line) const {
   if (!step || !samples) throw std::invalid_argument("its step_time_s or samples_per_s is not a number");
   row.step_time_s = *step;
   row.samples_per_s = *samples;
+  row.framework = fields[framework];
   row.fits = fields[figures + kFits] == "true";
   return row;
 }
@@ -202,6 +209,7 @@ SweepRow SweepRows::parse_json(std::string_view line) const {
     if (json.contains("ignored")) row.ignored = json["ignored"].get<std::vector<std::string>>();
     row.step_time_s = json.at("result").at("step_time_s").get<double>();
     row.samples_per_s = json.at("result").at("samples_per_s").get<double>();
+    row.framework = json.at("result").at("framework").get<std::string>();
     row.fits = json.at("result").at("memory_bytes").at("fits").get<bool>();
     return row;
   } catch (const nlohmann::json::exception&) {

@@ -25,6 +25,7 @@ struct SweepRow {
   double step_time_s = 0, samples_per_s = 0;
   std::string error;
   std::vector<std::string> ignored;  // keys that do not apply at the point
+  std::string framework;             // whose costs are counted; "none" without one
 };
 
 // Writes and parses the lines of a sweep. Each line has one line feed, at its end. The same point always
