@@ -11,7 +11,7 @@
 #include "gui/models/session/loader.hpp"
 #include "gui/views/topology/topology_canvas.hpp"
 #include "gui/views/topology/topology_view.hpp"
-#include "simulator/commands/commands.hpp"
+#include "simulator/commands/simulate/simulate.hpp"
 
 using namespace rehearse::gui;
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "models/text/document.hpp"
-#include "simulator/commands/plan_runs.hpp"
-#include "simulator/commands/side_by_side.hpp"
+#include "simulator/commands/plan/plan_runs.hpp"
+#include "simulator/commands/predicting/side_by_side.hpp"
 
 namespace {
 

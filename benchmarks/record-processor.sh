@@ -1,7 +1,8 @@
 #!/bin/bash
-# Calibrates a core of this machine for the trainings of benchmarks/processor/ and stores their recorded runs, which
-# `rehearse validate FOLDER` compares with predictions. Takes about two minutes; needs an otherwise idle machine. Each
-# training runs three times; the run with the smallest median is stored, because other work only slows a run down.
+# Calibrates a core of this machine for each training of benchmarks/processor/ and stores the recorded runs, which
+# `rehearse validate FOLDER` compares with predictions. Takes about five minutes; needs an otherwise idle machine. Each
+# training is calibrated right before it runs, because the speed of a virtual machine changes from minute to minute, and
+# runs three times; the run with the smallest median is stored, because other work only slows a run down.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,13 +10,10 @@ folder=${1:-benchmarks/recorded/processor}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-for_all=()
-for scenario in benchmarks/processor/*.toml; do for_all+=(--for "$scenario"); done
-build/bin/rehearse-run calibrate --only-compute --seconds 80 --out "$work" --name here "${for_all[@]}"
-
 mkdir -p "$folder"
 for scenario in benchmarks/processor/*.toml; do
   name=$(basename "$scenario" .toml)
+  build/bin/rehearse-run calibrate --only-compute --seconds 20 --out "$work" --name here --for "$scenario" >/dev/null
   least=
   for _ in 1 2 3; do
     build/bin/rehearse-run run "$scenario" --set "cluster.node.device_file=\"$work/here-device.toml\"" --format json \

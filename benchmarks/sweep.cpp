@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "simulator/commands/commands.hpp"
+#include "simulator/commands/sweep/sweep.hpp"
 
 namespace {
 

@@ -10,10 +10,10 @@
 
 #include "gui/views/window/main_window.hpp"
 #include "gui/views/window/screenshot.hpp"
-#include "models/text/command_line.hpp"
 #include "models/text/error.hpp"
 #include "models/text/output_file.hpp"
-#include "models/text/program.hpp"
+#include "simulator/terminal/command_line.hpp"
+#include "simulator/terminal/program.hpp"
 
 namespace {
 

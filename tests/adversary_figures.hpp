@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "simulator/commands/predict.hpp"
+#include "simulator/commands/predicting/predict.hpp"
 
 namespace rehearse::adversary {
 

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <map>
 
-#include "simulator/commands/collective_table.hpp"
-#include "simulator/commands/kernel_table.hpp"
-#include "simulator/commands/sweep_points.hpp"
-#include "simulator/commands/table.hpp"
+#include "simulator/commands/sweep/sweep_points.hpp"
+#include "simulator/commands/validate/collective_table.hpp"
+#include "simulator/commands/validate/kernel_table.hpp"
+#include "simulator/commands/validate/table.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/adversary_figures.hpp"

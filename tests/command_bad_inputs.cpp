@@ -1,6 +1,6 @@
 // Tests that bad sweep files are refused.
 #include "models/text/document.hpp"
-#include "simulator/commands/sweep_points.hpp"
+#include "simulator/commands/sweep/sweep_points.hpp"
 #include "tests/bad_inputs.hpp"
 
 using namespace rehearse;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/collective_sizes.hpp"
-#include "simulator/commands/collective_time.hpp"
+#include "simulator/commands/collective/collective_sizes.hpp"
+#include "simulator/commands/predicting/collective_time.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 #include "tests/contains_text.hpp"

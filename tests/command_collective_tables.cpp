@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/collective_table.hpp"
+#include "simulator/commands/validate/collective_table.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 #include "tests/contains_text.hpp"

@@ -1,7 +1,7 @@
 // Tests `rehearse kernel`: it gives the times that simulations use, and refuses bad input.
 #include <nlohmann/json.hpp>
 
-#include "simulator/commands/kernel_question.hpp"
+#include "simulator/commands/predicting/kernel_question.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
-#include "simulator/commands/kernel_table.hpp"
-#include "simulator/commands/statistics.hpp"
+#include "simulator/commands/validate/kernel_table.hpp"
+#include "simulator/commands/validate/statistics.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

@@ -5,8 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "simulator/commands/commands.hpp"
-#include "simulator/commands/predict.hpp"
+#include "simulator/commands/predicting/predict.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"

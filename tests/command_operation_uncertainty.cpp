@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "simulator/commands/device_constants.hpp"
-#include "simulator/commands/propagation.hpp"
+#include "simulator/commands/predicting/device_constants.hpp"
+#include "simulator/commands/predicting/propagation.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

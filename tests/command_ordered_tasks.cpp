@@ -1,6 +1,6 @@
 // Tests ordered tasks: the delivered results do not depend on the number of children or processes, or on
 // kills.
-#include "simulator/commands/ordered_tasks.hpp"
+#include "simulator/commands/tasks/ordered_tasks.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/shared_results.hpp"
+#include "simulator/commands/tasks/shared_results.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

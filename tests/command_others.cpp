@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/table.hpp"
+#include "simulator/commands/validate/table.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

@@ -2,7 +2,7 @@
 #include <sstream>
 #include <string>
 
-#include "simulator/commands/prediction_progress.hpp"
+#include "simulator/commands/predicting/prediction_progress.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

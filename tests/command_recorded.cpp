@@ -10,7 +10,7 @@
 #include <set>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/predict.hpp"
+#include "simulator/commands/predicting/predict.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/trace/op_seconds.hpp"

@@ -1,6 +1,6 @@
 // Tests the results file that processes share: contents it accepts and refuses, claims, torn lines, and who
 // starts it.
-#include "simulator/commands/shared_results.hpp"
+#include "simulator/commands/tasks/shared_results.hpp"
 
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
 // Tests the statistics below a table of measurements against figures computed by hand.
-#include "simulator/commands/statistics.hpp"
+#include "simulator/commands/validate/statistics.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

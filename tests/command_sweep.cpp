@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/sweep_output.hpp"
-#include "simulator/commands/task_pool.hpp"
+#include "simulator/commands/sweep/sweep_output.hpp"
+#include "simulator/commands/tasks/task_pool.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 
@@ -282,7 +282,7 @@ TEST_CASE("A sweep says whose framework's costs each point counts") {
   const Scratch scratch;
   for (const std::string name : {"a.csv", "a.jsonl"}) {
     const Outcome run = run_rehearse(
-        "sweep simulator/scenarios/gpt3-175b.toml --vary strategy.preset=megatron-2021,none --out " +
+        "sweep simulator/scenarios/gpt3-175b.toml --vary training.framework=megatron-2021,none --out " +
         scratch.path(name));
     CAPTURE(name, run.err);
     CHECK(run.err.find("(training.framework): megatron-2021 at 1 of 2 points, none at 1 of 2 points\n") !=
@@ -326,7 +326,7 @@ TEST_CASE("every point's line holds what simulate says") {
     std::istringstream in(row);
     Texts fields;
     for (std::string field; std::getline(in, field, ',');) fields.push_back(field);
-    REQUIRE(fields.size() == 20);
+    REQUIRE(fields.size() == 21);
     CHECK(fields[1] == varied["cluster.nodes"].dump());
     CHECK(fields[2] == varied["training.micro_batch"].dump());
     CHECK(std::stod(fields[3]) == expected["step_time_s"].get<double>());
@@ -337,10 +337,11 @@ TEST_CASE("every point's line holds what simulate says") {
     CHECK(std::stod(fields[13]) == expected["memory_bytes"]["total"].get<double>());
     CHECK(fields[14] == "true");
     CHECK(std::stod(fields[15]) == expected["network"]["bytes_per_step"].get<double>());
-    CHECK(fields[16].empty());
-    CHECK(fields[17] == "ok");
-    CHECK(fields[18].empty());
-    CHECK(fields[19] == point["sweep"].get<std::string>());
+    CHECK(fields[16] == "none");
+    CHECK(fields[17].empty());
+    CHECK(fields[18] == "ok");
+    CHECK(fields[19].empty());
+    CHECK(fields[20] == point["sweep"].get<std::string>());
   }
   SECTION("without a file the same goes to standard output") {
     const Outcome plain = run_rehearse("sweep " + vary + " --jobs 1");
@@ -385,8 +386,8 @@ TEST_CASE("points that fail are rows, and the others go on") {
   const Texts rows = sorted_lines(read_file(out));
   REQUIRE(rows.size() == 5);
   CHECK(rows[1].find(",ok,,") != std::string::npos);
-  CHECK(rows[2].find("2,fp32,33,,,,,,,,,,,,,,,refused,") == 0);
-  CHECK(rows[3].find("3,bf16,32,,,,,,,,,,,,,,,refused,") == 0);
+  CHECK(rows[2].find("2,fp32,33,,,,,,,,,,,,,,,,refused,") == 0);
+  CHECK(rows[3].find("3,bf16,32,,,,,,,,,,,,,,,,refused,") == 0);
   CHECK(rows[3].find("which p100 does not support") != std::string::npos);
   const Outcome again =
       run_rehearse("sweep " + kResnetRing +

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "simulator/commands/propagation.hpp"
+#include "simulator/commands/predicting/propagation.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

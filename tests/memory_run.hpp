@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "simulator/commands/predict.hpp"
+#include "simulator/commands/predicting/predict.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/layout/stages.hpp"
 #include "simulator/trace/memory_timeline.hpp"

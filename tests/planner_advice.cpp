@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <random>
 
-#include "simulator/commands/predict.hpp"
-#include "simulator/commands/tried_remedies.hpp"
+#include "simulator/commands/predicting/predict.hpp"
+#include "simulator/commands/simulate/tried_remedies.hpp"
 #include "simulator/remedies/remedy.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"

@@ -9,9 +9,9 @@
 
 #include "models/text/read_text.hpp"
 #include "models/text/text.hpp"
-#include "simulator/commands/plan_runs.hpp"
-#include "simulator/commands/side_by_side.hpp"
-#include "simulator/commands/table.hpp"
+#include "simulator/commands/plan/plan_runs.hpp"
+#include "simulator/commands/predicting/side_by_side.hpp"
+#include "simulator/commands/validate/table.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner_choices.hpp"

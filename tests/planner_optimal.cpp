@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "simulator/commands/plan_runs.hpp"
-#include "simulator/commands/shared_results.hpp"
-#include "simulator/commands/task_pool.hpp"
+#include "simulator/commands/plan/plan_runs.hpp"
+#include "simulator/commands/tasks/shared_results.hpp"
+#include "simulator/commands/tasks/task_pool.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 #include "tests/planner_optimal_cases.hpp"

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "simulator/commands/plan_simulation.hpp"
-#include "simulator/commands/plan_worlds.hpp"
+#include "simulator/commands/plan/plan_simulation.hpp"
+#include "simulator/commands/plan/plan_worlds.hpp"
 #include "simulator/planner/plan_search.hpp"
 
 namespace rehearse::testing {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "simulator/commands/commands.hpp"
-#include "simulator/commands/predict.hpp"
+#include "simulator/commands/predicting/predict.hpp"
+#include "simulator/commands/show/show.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "tests/catch.hpp"

@@ -17,7 +17,8 @@ TEST_CASE("every strategy says what it is, and has a name and a file of its own"
     std::string file(entry->name);
     std::replace(file.begin(), file.end(), '-', '_');
     CHECK(
-        std::ifstream(std::string(REHEARSE_TESTS_DIR) + "/../simulator/strategies/gradients/" + file + ".cpp").good());
+        std::ifstream(std::string(REHEARSE_TESTS_DIR) + "/../simulator/strategies/gradients/" + file + ".cpp")
+            .good());
   }
   CHECK(find_gradient_strategy("no-such-strategy") == nullptr);
 }

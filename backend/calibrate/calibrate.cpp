@@ -13,9 +13,9 @@
 #include "backend/host/machine.hpp"
 #include "models/text/error.hpp"
 #include "models/text/output_file.hpp"
-#include "models/text/progress_line.hpp"
 #include "models/text/read_text.hpp"
 #include "models/text/text.hpp"
+#include "simulator/terminal/progress_line.hpp"
 
 namespace rehearse {
 namespace {

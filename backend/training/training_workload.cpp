@@ -98,7 +98,7 @@ public:
       return;
     }
     const bool alone = schedule.asynchrony || averages_;
-    hold_layers(workers_, rank, alone ? 1 : scenario.strategy.data, training);
+    hold_layers(workers_, rank, alone ? 1 : scenario.strategy.data);
     if (computes(program_, Action::Kind::scatter_gradients))
       shards_.emplace(schedule.roles[kWorkers], rank, program_, *network_, optimizer_of(scenario),
                       arithmetic);
@@ -254,7 +254,7 @@ public:
 private:
   // ----- tensors that the rank holds
 
-  void hold_layers(const Mesh& workers, int rank, int summed, const TrainingOptions& training) {
+  void hold_layers(const Mesh& workers, int rank, int summed) {
     data_rank_ = workers.coordinate(rank, workers.axis("data"));
     NetworkPart part;
     part.held = held_ = held_layers();
@@ -274,7 +274,7 @@ private:
     const double bytes = takes_loss ? GatheredBatch::bytes_of_step(scenario_)
                          : gathers_ ? 0
                                     : batch_bytes(scenario_, held_);
-    const long kept = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
+    const long kept = bytes > 0 ? kept_steps(steps_, bytes) : 1;
     makes_batch_ = bytes > 0;
     keeps_all_ = kept >= steps_ || !makes_batch_;
     if (takes_loss) batch_.emplace(scenario_, arithmetic_, kept);

@@ -6,9 +6,8 @@
 
 namespace rehearse {
 
-long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step) {
-  const double most = options.on_processors ? kMostDataOnProcessors : kMostData;
-  const bool all = static_cast<double>(steps) * bytes_of_step <= most;
+long kept_steps(long steps, double bytes_of_step) {
+  const bool all = static_cast<double>(steps) * bytes_of_step <= kMostData;
   return all ? std::max(steps, 1L) : 2;
 }
 

@@ -54,8 +54,8 @@ struct LinkProfile {
   const LinkCurve* collective(CollectiveKind kind, Reach reach, int ranks) const;
 };
 
-// Parses a link profile, whose format is described in backend/README.md, "Calibrating". Throws InputError if it
-// is invalid.
+// Parses a link profile, whose format is described in backend/README.md, "Calibrating". Throws InputError if
+// it is invalid.
 LinkProfile read_link_profile(Section& root);
 LinkProfile read_link_profile_file(const std::string& path);
 

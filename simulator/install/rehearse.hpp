@@ -4,7 +4,7 @@
 
 #include "models/text/data_folder.hpp"
 #include "models/text/error.hpp"
-#include "simulator/commands/predict.hpp"
+#include "simulator/commands/predicting/predict.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 
 #ifdef REHEARSE_DATA_DIR  // by find_package(Rehearse)

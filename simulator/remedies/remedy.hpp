@@ -1,5 +1,5 @@
 // Proposes changes of a scenario that could make its step shorter. Whether one does is found by simulating it
-// (simulator/commands/tried_remedies.hpp).
+// (simulator/commands/simulate/tried_remedies.hpp).
 #pragma once
 
 #include <set>

@@ -110,8 +110,8 @@ inline constexpr std::array<std::string_view, 3> kExpertDispatchNames = {"expert
 
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
-  // What the named strategy and the framework do not offer: keys, or keys with a value ("strategy.zero_stage=2").
-  // Scenarios may set them; advice does not.
+  // What the named strategy and the framework do not offer: keys, or keys with a value
+  // ("strategy.zero_stage=2"). Scenarios may set them; advice does not.
   std::vector<std::string> lacks;
   int data = 1, context = 1, tensor = 1, pipeline = 1;
   ContextKind context_kind = ContextKind::ring;

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "simulator/commands/sweep_points.hpp"
+#include "simulator/commands/sweep/sweep_points.hpp"
 
 namespace {
 

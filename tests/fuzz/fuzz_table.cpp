@@ -3,7 +3,7 @@
 #include <string>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/table.hpp"
+#include "simulator/commands/validate/table.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rehearse;

@@ -11,7 +11,7 @@
 #include "gui/views/window/export.hpp"
 #include "gui/views/window/main_window.hpp"
 #include "models/text/error.hpp"
-#include "models/text/program.hpp"
+#include "simulator/terminal/program.hpp"
 
 namespace rehearse::gui {
 

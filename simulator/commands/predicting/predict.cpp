@@ -1,0 +1,133 @@
+#include "simulator/commands/predicting/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/text/error.hpp"
+#include "simulator/engine/engine.hpp"
+#include "simulator/trace/starting_phases.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kFull = 1 + 1e-9;
+
+// Returns the links that would carry more than they can, in the step or in the entire run. Their users have
+// to share them.
+std::vector<int> overloaded_links(const Trace& trace, const Cluster& cluster) {
+  double step_s = trace.end_s, steps = 1;
+  if (!trace.run.jobs[0].phases.back().schedule->asynchrony) {
+    const StepWindow window = last_step(trace, 0);
+    step_s = window.end_s - window.begin_s;
+    for (const int step : trace.spans.step) steps = std::max(steps, step + 1.0);
+  }
+  std::vector<int> links;
+  for (const LinkUse& use : trace.link_use) {
+    const double needed_s = use.bytes / cluster.bandwidth(use.link);
+    if (needed_s > kFull * trace.end_s || needed_s / steps > kFull * step_s) links.push_back(use.link);
+  }
+  return links;
+}
+
+// Closed forms do not model contention. Where it is certain, this replaces them by flows, until no link is
+// overloaded.
+Trace simulate_analytic(const Run& run, const Cluster& cluster, EngineOptions& options,
+                        const WatchSimulation& watch) {
+  for (;;) {
+    Trace trace = simulate_in_child(run, cluster, options, watch);
+    const std::size_t known = options.shared_links.size();
+    for (const int link : overloaded_links(trace, cluster))
+      if (std::count(options.shared_links.begin(), options.shared_links.end(), link) == 0)
+        options.shared_links.push_back(link);
+    if (options.shared_links.size() == known) return trace;
+  }
+}
+
+Trace execute(const Run& run, const Cluster& cluster, EngineOptions& options, Where where,
+              const WatchSimulation& watch) {
+  if (options.fidelity == Fidelity::analytic) return simulate_analytic(run, cluster, options, watch);
+  if (where == Where::here) return simulate(run, cluster, options);
+  return simulate_in_child(run, cluster, options, watch);
+}
+
+// Averages over simulations that differ in when the workers begin. The trace is that of the simulation whose
+// step time is nearest to the mean.
+void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vector<double>>& starts_s,
+                              const WatchSimulation& watch) {
+  EngineOptions& options = p.scenario.engine;
+  std::vector<Trace> traces;
+  std::size_t known = 0;
+  do {  // repeat if a later phase overloads another link: all of them must leave out the same contention
+    known = options.shared_links.size();
+    traces.clear();
+    for (const std::vector<double>& start_s : starts_s) {
+      run.jobs.front().start_s = start_s;
+      traces.push_back(execute(run, *p.scenario.cluster, options, Where::child, watch));
+    }
+  } while (options.shared_links.size() != known);
+  std::vector<Metrics> metrics;
+  std::int64_t events = 0;
+  for (const Trace& trace : traces) {
+    metrics.push_back(evaluate(trace, p.scenario, p.plan));
+    events += trace.engine.events;
+  }
+  p.metrics = mean_over_phases(metrics, traces.front(), *p.scenario.cluster);
+  std::size_t nearest = 0;
+  const auto distance_s = [&](std::size_t i) {
+    return std::abs(metrics[i].step_time_s - p.metrics.step_time_s);
+  };
+  for (std::size_t i = 1; i < metrics.size(); ++i)
+    if (distance_s(i) < distance_s(nearest)) nearest = i;
+  p.trace = std::move(traces[nearest]);
+  p.trace.engine.events = events;
+}
+
+}  // namespace
+
+Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch) {
+  Plan plan = write_schedule(scenario);
+  return predict(std::move(scenario), std::move(plan), where, watch);
+}
+
+Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {
+  Prediction p;
+  p.scenario = std::move(scenario);
+  p.plan = std::move(plan);
+  Phase phase;
+  phase.schedule = p.plan.schedule;
+  phase.repeats = p.plan.schedule->repeats(p.scenario.steps);
+  Run run;
+  run.jobs.push_back({p.scenario.name, {phase}, p.plan.endpoints});
+  const Cluster& cluster = *p.scenario.cluster;
+  EngineOptions& options = p.scenario.engine;
+  options.shared_links.clear();
+  const std::optional<Asynchrony>& asynchrony = p.plan.schedule->asynchrony;
+  if (asynchrony) {
+    simulate_starting_phases(p, std::move(run), asynchrony->starts_s, watch.simulation);
+  } else {
+    p.trace = execute(run, cluster, options, where, watch.simulation);
+    p.metrics = evaluate(p.trace, p.scenario, p.plan);
+  }
+  if (!options.shared_links.empty()) {
+    const bool one = options.shared_links.size() == 1;
+    p.plan.notes.push_back(
+        fmt::format("Fidelity \"analytic\" leaves out contention, but {}{} would carry more than {} can: "
+                    "transfers over {} were simulated as flows.",
+                    cluster.link_name(options.shared_links.front()), one ? "" : " and other links",
+                    one ? "it" : "they", one ? "it" : "them"));
+  }
+  return p;
+}
+
+void refuse_overflow(const Prediction& prediction) {
+  const std::optional<HostMemoryUse>& host = prediction.metrics.host_memory;
+  if (host && !host->fits)
+    throw RunError(fmt::format("{} does not fit: {}", prediction.scenario.name, host_memory_sentence(*host)));
+  if (prediction.metrics.memory.fits) return;
+  throw RunError(fmt::format("{} does not fit into memory: {}", prediction.scenario.name,
+                             overflow_clause(prediction.result())));
+}
+
+}  // namespace rehearse
