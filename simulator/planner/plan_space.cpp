@@ -170,22 +170,32 @@ std::vector<CoreChoice> splits(const Scenario& scenario, const SpaceLimits& limi
 
 namespace {
 
+// Returns the schedules that plans choose from: first those whose activations do not grow with the number of
+// micro-batches.
+std::vector<PipelineSchedule> planned_schedules() {
+  std::vector<PipelineSchedule> schedules;
+  for (std::size_t i = 0; i < kPipelineScheduleNames.size(); ++i)
+    if (!order_of(static_cast<PipelineSchedule>(i)).mirrored)
+      schedules.push_back(static_cast<PipelineSchedule>(i));
+  std::stable_partition(schedules.begin(), schedules.end(),
+                        [](PipelineSchedule schedule) { return !order_of(schedule).retains_all; });
+  return schedules;
+}
+
 void add_schedules(std::vector<CoreChoice>& result, const Scenario& scenario, const CoreChoice& core,
                    int layers, int microbatches, const SpaceLimits& limits) {
-  using enum PipelineSchedule;
   if (core.pipeline == 1) {
     result.push_back(core);
     return;
   }
-  // DualPipe equals DualPipeV with half as many stages and twice as many data-parallel ranks, so it is not
-  // tried.
-  for (const PipelineSchedule schedule : choices<PipelineSchedule>(
-           limits, "strategy.schedule", kPipelineScheduleNames,
-           {one_f_one_b, interleaved, breadth_first, gpipe, zb_h1, zb_h2, zb_v, dualpipe_v})) {
+  // A mirrored schedule equals another one with half as many stages and twice as many data-parallel ranks, so
+  // it is not tried.
+  for (const PipelineSchedule schedule :
+       choices<PipelineSchedule>(limits, "strategy.schedule", kPipelineScheduleNames, planned_schedules())) {
     const OrderEntry& entry = order_of(schedule);
     if (entry.mirrored || core.pipeline < entry.fewest_stages) continue;
     if (scenario.strategy.blocking_p2p && !entry.ahead) continue;
-    if (schedule == interleaved && microbatches % core.pipeline != 0) continue;
+    if (entry.whole_groups && microbatches % core.pipeline != 0) continue;
     std::vector<int> chunks;
     for (int c = std::max(1, entry.fewest_chunks);
          c <= std::min({entry.most_chunks, layers / core.pipeline, kMostVirtualStages}); ++c)

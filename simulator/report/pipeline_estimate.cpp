@@ -107,7 +107,7 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
   ModelCut cut;
   estimate.possible = stages >= entry.fewest_stages && chunks >= entry.fewest_chunks &&
                       chunks <= entry.most_chunks &&
-                      (schedule != PipelineSchedule::interleaved || scenario.microbatches % stages == 0);
+                      (!entry.whole_groups || scenario.microbatches % stages == 0);
   try {
     if (estimate.possible) cut = cut_model(changed);
   } catch (const InputError&) {

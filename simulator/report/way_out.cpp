@@ -48,12 +48,9 @@ bool can_halve(double micro_batch) {
   return micro_batch >= 2 && std::fmod(micro_batch, 2) == 0;
 }
 
-// GPipe and breadth-first retain the activations of all micro-batches; with all other schedules their number
-// does not grow.
 bool larger_batch_fits(const Result& result) {
   const StrategyChoice& strategy = result.scenario.strategy;
-  const bool keeps_all = strategy.pipeline > 1 && (strategy.schedule == PipelineSchedule::gpipe ||
-                                                   strategy.schedule == PipelineSchedule::breadth_first);
+  const bool keeps_all = strategy.pipeline > 1 && order_of(strategy.schedule).retains_all;
   return has_room_for(result, keeps_all ? result.metrics.memory.activations : 0);
 }
 

@@ -39,18 +39,15 @@ struct Training {
 };
 
 enum class PipelineSchedule {
-  gpipe,
-  one_f_one_b,
-  interleaved,
-  breadth_first,
-  zb_h1,
-  zb_h2,
-  zb_v,
-  dualpipe_v,
-  dualpipe
+#define PIPELINE_SCHEDULE(schedule, name, entry) schedule,
+#include "simulator/scenario/pipeline_schedules.inc"
+#undef PIPELINE_SCHEDULE
 };
-inline constexpr std::array<std::string_view, 9> kPipelineScheduleNames = {
-    "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v", "dualpipe"};
+inline constexpr auto kPipelineScheduleNames = std::to_array<std::string_view>({
+#define PIPELINE_SCHEDULE(schedule, name, entry) name,
+#include "simulator/scenario/pipeline_schedules.inc"
+#undef PIPELINE_SCHEDULE
+});
 
 // How ranks that share a sequence obtain each other's keys and values.
 enum class ContextKind { ring, all_gather, all_to_all };

@@ -79,10 +79,10 @@ void check_schedule(const Scenario& scenario) {
   if (strategy.blocking_p2p && !entry.ahead)
     refuse(scenario,
            fmt::format("strategy.blocking_p2p is true with schedule = \"{}\"; allowed: false", name));
-  if (strategy.schedule == PipelineSchedule::interleaved && scenario.microbatches % strategy.pipeline != 0)
-    refuse(scenario, fmt::format("strategy.schedule is \"interleaved\" with {} micro-batches; allowed: a "
-                                 "multiple of pipeline, {}",
-                                 scenario.microbatches, strategy.pipeline));
+  if (entry.whole_groups && scenario.microbatches % strategy.pipeline != 0)
+    refuse(scenario, fmt::format("strategy.schedule is \"{}\" with {} micro-batches; allowed: a multiple of "
+                                 "pipeline, {}",
+                                 name, scenario.microbatches, strategy.pipeline));
 }
 
 // Workers are on the devices in order.

@@ -12,6 +12,7 @@
 #include "simulator/scenario/fewer_microbatches.hpp"
 #include "simulator/schedule/op_count.hpp"
 #include "simulator/schedule/peak_memory.hpp"
+#include "simulator/strategies/orders/order.hpp"
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/critical_path.hpp"
 #include "simulator/trace/rows.hpp"
@@ -148,7 +149,7 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
       figures.status = PlanFigures::Status::too_large;
       return figures;
     }
-    const bool many = effort.most_ops > 0 && all > more &&
+    const bool many = effort.most_ops > 0 && all > more && grows_steadily(scenario.strategy) &&
                       ops_of(*small.schedule) * all / more > effort.most_ops && !small.schedule->asynchrony;
     if (!many) {
       figures =

@@ -18,6 +18,7 @@
 #include "simulator/scenario/reading/open_scenario.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/orders/order.hpp"
 #include "topologies/cluster.hpp"
 #include "topologies/prices.hpp"
 #include "topologies/read_node.hpp"
@@ -29,74 +30,6 @@ namespace {
 struct StrategyText {
   std::string_view name, summary, more, keys;
 };
-
-// The values of strategy.schedule, which simulator/strategies/orders/order.hpp defines.
-constexpr std::array<StrategyText, 9> kSchedules = {{
-    {"gpipe", "pipeline: all micro-batches forward, then all backward",
-     "The layers are cut into stages. Every stage stores the activations of all micro-batches (Huang et al. "
-     "2019).",
-     "pipeline = 8                # stages\n"
-     "schedule = \"gpipe\"\n"},
-    {"1f1b", "pipeline: alternates forward and backward passes, to store fewer activations",
-     "The layers are cut into stages. After a warm-up each stage alternates one forward and one backward "
-     "pass,\n"
-     "and stores at most as many micro-batches as there are stages (Narayanan et al. 2019).",
-     "pipeline = 8                # stages\n"
-     "schedule = \"1f1b\"\n"},
-    {"interleaved", "pipeline: 1F1B with several parts of the model on every stage, for a smaller bubble",
-     "The layers are cut into pipeline x virtual_stages parts; part c x pipeline + s is chunk c of stage s. "
-     "The\n"
-     "bubble is divided by virtual_stages, but there are as many times more transfers and some more "
-     "activations\n"
-     "(Narayanan et al. 2021; Megatron-LM). Micro-batches run in groups of as many as there are stages.",
-     "pipeline = 8                # stages\n"
-     "schedule = \"interleaved\"\n"
-     "virtual_stages = 2          # parts of the model on each\n"},
-    {"breadth-first", "pipeline: all micro-batches through one part of the model, then through the next",
-     "Parts are placed as in the interleaved schedule, and all micro-batches run through one part before "
-     "the\n"
-     "first enters the next. The bubble is divided by virtual_stages, gradients are complete part by part, "
-     "and\n"
-     "every stage stores the activations of all micro-batches (Lamy-Poirier 2023).",
-     "pipeline = 8                # stages\n"
-     "schedule = \"breadth-first\"\n"
-     "virtual_stages = 2          # parts of the model on each\n"},
-    {"zb-h1", "pipeline: 1F1B with split backward passes, for a third of its bubble",
-     "A backward pass is split into its input part, for which the previous stage waits, and its weight part, "
-     "for\n"
-     "which no stage waits and which fills the bubble. No stage stores the activations of more than "
-     "`pipeline`\n"
-     "micro-batches, as many as the first stage of 1F1B (Qi et al. 2023, figure 2).",
-     "pipeline = 8                # stages\n"
-     "schedule = \"zb-h1\"\n"},
-    {"zb-h2", "pipeline: split backward passes and no bubble, for twice the activations",
-     "Like zb-h1, with twice as many forward passes ahead: stages store the activations of 2 x pipeline - 1\n"
-     "micro-batches. There is no bubble if the three kinds of passes take the same time; each stage begins "
-     "the\n"
-     "next step as soon as it has ended one (Qi et al. 2023, figure 3).",
-     "pipeline = 8                # stages\n"
-     "schedule = \"zb-h2\"\n"},
-    {"zb-v", "pipeline: split backward passes and no bubble, with the activations of 1F1B",
-     "The model is cut into 2 x pipeline parts, placed in a V: stage s of p holds parts s and 2p - 1 - s. "
-     "There\n"
-     "is no bubble if the three kinds of passes take the same time, and no stage stores the activations of "
-     "more\n"
-     "than `pipeline` micro-batches (Qi et al. 2023, section 6).",
-     "pipeline = 8                # stages\n"
-     "schedule = \"zb-v\"\n"},
-    {"dualpipe-v", "pipeline: alternates forward and full backward passes, over parts placed in a V",
-     "DeepSeek's DualPipe cut in half, so that no part is held twice: stage s of p holds parts s and\n"
-     "2p - 1 - s. Backward passes are split only where the pipeline fills and drains.",
-     "pipeline = 8                # stages\n"
-     "schedule = \"dualpipe-v\"\n"
-     "overlap_passes = true       # a forward and a backward pass at the same time\n"},
-    {"dualpipe", "pipeline: DeepSeek's DualPipe, whose micro-batches enter at both ends",
-     "Stages s and p - 1 - s of p hold the same layers and do the same work, one for each direction, like\n"
-     "dualpipe-v of p / 2 stages with twice the data-parallel ranks.",
-     "pipeline = 16               # stages\n"
-     "schedule = \"dualpipe\"\n"
-     "overlap_passes = true       # a forward and a backward pass at the same time\n"},
-}};
 
 // Returns the title in table `section` of a preset in FOLDER/presets.
 std::string title_of(std::string_view folder, std::string_view section, const std::string& preset) {
@@ -116,7 +49,10 @@ std::vector<StrategyText> strategies() {
   std::vector<StrategyText> all;
   for (const GradientStrategyEntry* entry : gradient_strategies())
     all.push_back({entry->name, entry->summary, entry->more, entry->keys});
-  all.insert(all.end(), kSchedules.begin(), kSchedules.end());
+  for (std::size_t i = 0; i < kPipelineScheduleNames.size(); ++i) {
+    const OrderEntry& order = order_of(static_cast<PipelineSchedule>(i));
+    all.push_back({kPipelineScheduleNames[i], order.summary, order.more, order.keys});
+  }
   return all;
 }
 

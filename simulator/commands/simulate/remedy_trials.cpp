@@ -10,6 +10,7 @@
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/schedule/op_count.hpp"
 #include "simulator/schedule/peak_memory.hpp"
+#include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse {
@@ -110,7 +111,10 @@ Trial Trials::simulate(const std::vector<std::string>& sets, Effort effort) cons
     const double ops = ops_of(*plan.schedule), capacity = base_.metrics.memory.capacity;
     if (ops > most_ops_ || (capacity > 0 && peak_worker_bytes(*plan.schedule) > capacity)) return {};
     if (more >= all) return judged(predict(scenario, std::move(plan), Where::here), true);
-    if (plan.schedule->asynchrony || (effort == Effort::precise && ops * all / more <= kMostOpsInFull))
+    const bool steady = grows_steadily(scenario.strategy);
+    if (!steady && ops * all / more > most_ops_) return {};
+    if (plan.schedule->asynchrony || !steady ||
+        (effort == Effort::precise && ops * all / more <= kMostOpsInFull))
       return judged(predict(scenario, Where::here), true);
     const Metrics shorter = predict(with_microbatches(scenario, less), Where::child).metrics;
     Prediction longer = predict(with_microbatches(scenario, more), std::move(plan), Where::here);

@@ -34,7 +34,8 @@ std::string schedules_that(bool (*is_so)(const OrderEntry&)) {
 }
 
 void read_schedule(StrategyChoice& strategy, Section& section) {
-  strategy.schedule = static_cast<PipelineSchedule>(section.choice("schedule", kPipelineScheduleNames, 1));
+  strategy.schedule = static_cast<PipelineSchedule>(section.choice(
+      "schedule", kPipelineScheduleNames, static_cast<std::size_t>(PipelineSchedule::one_f_one_b)));
   const OrderEntry& entry = order_of(strategy.schedule);
   if (entry.mirrored) {
     const int least = 2 * entry.fewest_stages;

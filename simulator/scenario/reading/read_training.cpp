@@ -2,6 +2,7 @@
 
 #include "models/transformer_limits.hpp"
 #include "simulator/scenario/reading/readers.hpp"
+#include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 
 namespace rehearse {
@@ -198,10 +199,11 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
     section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
                    fmt::format("at most {} micro-batches a step", kMaxMicrobatches));
   }
-  if (strategy.schedule == PipelineSchedule::interleaved && count % strategy.pipeline != 0) {
-    section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
-                   fmt::format("a multiple of pipeline, {} micro-batches, with schedule = \"interleaved\"",
-                               strategy.pipeline));
+  if (order_of(strategy.schedule).whole_groups && count % strategy.pipeline != 0) {
+    section.refuse(
+        "global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
+        fmt::format("a multiple of pipeline, {} micro-batches, with schedule = \"{}\"", strategy.pipeline,
+                    kPipelineScheduleNames[static_cast<std::size_t>(strategy.schedule)]));
   }
   const std::int64_t parts = std::int64_t{strategy.pipeline} * strategy.virtual_stages;
   if (count * parts > kMaxPasses) {

@@ -7,11 +7,23 @@
 namespace rehearse {
 
 extern const OrderEntry kBreadthFirstOrder{
-    .schedule = PipelineSchedule::breadth_first,
     .title = "breadth-first",
+    .summary = "pipeline: all micro-batches through one part of the model, then through the next",
+    .more =
+        "Parts are placed as in the interleaved schedule, and all micro-batches run through one part before "
+        "the\n"
+        "first enters the next. The bubble is divided by virtual_stages, gradients are complete part by "
+        "part, "
+        "and\n"
+        "every stage stores the activations of all micro-batches (Lamy-Poirier 2023).",
+    .keys =
+        "pipeline = 8                # stages\n"
+        "schedule = \"breadth-first\"\n"
+        "virtual_stages = 2          # parts of the model on each\n",
     .fewest_stages = 2,
     .fewest_chunks = 2,
     .most_chunks = kMostChunks,
+    .retains_all = true,
     .order =
         [](const StagePlace& place) {
           std::vector<PassItem> order;

@@ -93,10 +93,9 @@ private:
 
 namespace {
 
-constexpr OrderEntry dualpipe(PipelineSchedule schedule, std::string_view title, bool mirrored) {
+// The order of both schedules, without their texts.
+constexpr OrderEntry dualpipe(bool mirrored) {
   return {
-      .schedule = schedule,
-      .title = title,
       .placement = PartPlacement::vee,
       .fewest_stages = 2,
       .fewest_chunks = 2,
@@ -111,7 +110,31 @@ constexpr OrderEntry dualpipe(PipelineSchedule schedule, std::string_view title,
 
 }  // namespace
 
-extern const OrderEntry kDualPipeVOrder = dualpipe(PipelineSchedule::dualpipe_v, "DualPipeV", false);
-extern const OrderEntry kDualPipeOrder = dualpipe(PipelineSchedule::dualpipe, "DualPipe", true);
+extern const OrderEntry kDualPipeVOrder = [] {
+  OrderEntry entry = dualpipe(false);
+  entry.title = "DualPipeV";
+  entry.summary = "pipeline: alternates forward and full backward passes, over parts placed in a V";
+  entry.more =
+      "DeepSeek's DualPipe cut in half, so that no part is held twice: stage s of p holds parts s and\n"
+      "2p - 1 - s. Backward passes are split only where the pipeline fills and drains.";
+  entry.keys =
+      "pipeline = 8                # stages\n"
+      "schedule = \"dualpipe-v\"\n"
+      "overlap_passes = true       # a forward and a backward pass at the same time\n";
+  return entry;
+}();
+extern const OrderEntry kDualPipeOrder = [] {
+  OrderEntry entry = dualpipe(true);
+  entry.title = "DualPipe";
+  entry.summary = "pipeline: DeepSeek's DualPipe, whose micro-batches enter at both ends";
+  entry.more =
+      "Stages s and p - 1 - s of p hold the same layers and do the same work, one for each direction, like\n"
+      "dualpipe-v of p / 2 stages with twice the data-parallel ranks.";
+  entry.keys =
+      "pipeline = 16               # stages\n"
+      "schedule = \"dualpipe\"\n"
+      "overlap_passes = true       # a forward and a backward pass at the same time\n";
+  return entry;
+}();
 
 }  // namespace rehearse

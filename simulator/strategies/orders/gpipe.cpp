@@ -12,8 +12,16 @@ int all_ahead(const StagePlace& place) {
 }  // namespace
 
 extern const OrderEntry kGPipeOrder{
-    .schedule = PipelineSchedule::gpipe,
     .title = "GPipe",
+    .summary = "pipeline: all micro-batches forward, then all backward",
+    .more =
+        "The layers are cut into stages. Every stage stores the activations of all micro-batches (Huang et "
+        "al. "
+        "2019).",
+    .keys =
+        "pipeline = 8                # stages\n"
+        "schedule = \"gpipe\"\n",
+    .retains_all = true,
     .order =
         [](const StagePlace& place) {
           return alternating_order(

@@ -27,11 +27,23 @@ PassItem item(const StagePlace& place, Pass pass, int i) {
 }  // namespace
 
 extern const OrderEntry kInterleavedOrder{
-    .schedule = PipelineSchedule::interleaved,
     .title = "interleaved 1F1B",
+    .summary = "pipeline: 1F1B with several parts of the model on every stage, for a smaller bubble",
+    .more =
+        "The layers are cut into pipeline x virtual_stages parts; part c x pipeline + s is chunk c of stage "
+        "s. "
+        "The\n"
+        "bubble is divided by virtual_stages, but there are as many times more transfers and some more "
+        "activations\n"
+        "(Narayanan et al. 2021; Megatron-LM). Micro-batches run in groups of as many as there are stages.",
+    .keys =
+        "pipeline = 8                # stages\n"
+        "schedule = \"interleaved\"\n"
+        "virtual_stages = 2          # parts of the model on each\n",
     .fewest_stages = 2,
     .fewest_chunks = 2,
     .most_chunks = kMostChunks,
+    .whole_groups = true,
     .order =
         [](const StagePlace& place) {
           return alternating_order(

@@ -18,8 +18,15 @@ int warm_up_passes(const StagePlace& place) {
 }  // namespace
 
 extern const OrderEntry kOneFOneBOrder{
-    .schedule = PipelineSchedule::one_f_one_b,
     .title = "1F1B",
+    .summary = "pipeline: alternates forward and backward passes, to store fewer activations",
+    .more =
+        "The layers are cut into stages. After a warm-up each stage alternates one forward and one backward "
+        "pass,\n"
+        "and stores at most as many micro-batches as there are stages (Narayanan et al. 2019).",
+    .keys =
+        "pipeline = 8                # stages\n"
+        "schedule = \"1f1b\"\n",
     .order =
         [](const StagePlace& place) {
           return alternating_order(

@@ -4,16 +4,21 @@
 
 namespace rehearse {
 
-extern const OrderEntry kGPipeOrder, kOneFOneBOrder, kInterleavedOrder, kBreadthFirstOrder,
-    kZeroBubbleH1Order, kZeroBubbleH2Order, kZeroBubbleVOrder, kDualPipeVOrder, kDualPipeOrder;
+#define PIPELINE_SCHEDULE(schedule, name, entry) extern const OrderEntry entry;
+#include "simulator/scenario/pipeline_schedules.inc"
+#undef PIPELINE_SCHEDULE
 
 const OrderEntry& order_of(PipelineSchedule schedule) {
-  static constexpr std::array kOrders = {&kGPipeOrder,        &kOneFOneBOrder,     &kInterleavedOrder,
-                                         &kBreadthFirstOrder, &kZeroBubbleH1Order, &kZeroBubbleH2Order,
-                                         &kZeroBubbleVOrder,  &kDualPipeVOrder,    &kDualPipeOrder};
-  for (const OrderEntry* order : kOrders)
-    if (order->schedule == schedule) return *order;
-  return kOneFOneBOrder;
+  static constexpr std::array kOrders = {
+#define PIPELINE_SCHEDULE(schedule, name, entry) &(entry),
+#include "simulator/scenario/pipeline_schedules.inc"
+#undef PIPELINE_SCHEDULE
+  };
+  return *kOrders[static_cast<std::size_t>(schedule)];
+}
+
+bool grows_steadily(const StrategyChoice& strategy) {
+  return strategy.virtual_stages == 1 || !order_of(strategy.schedule).retains_all;
 }
 
 std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, ItemAt forward, ItemAt backward) {

@@ -1,5 +1,5 @@
 // Defines the order in which a pipeline stage runs its micro-batches: one pure function for each schedule,
-// and a table of all of them.
+// and a table of all of them (simulator/scenario/pipeline_schedules.inc).
 #pragma once
 
 #include <string_view>
@@ -37,8 +37,9 @@ enum class PartPlacement {
 inline constexpr int kMostChunks = 10'000;
 
 struct OrderEntry {
-  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   std::string_view title;  // for headlines: "1F1B"
+  std::string_view summary, more,
+      keys;  // for `rehearse show`: a line, an explanation, the keys of an example
   PartPlacement placement = PartPlacement::loop;
   int fewest_stages = 1;
   int fewest_chunks = 1, most_chunks = 1;  // per stage
@@ -48,6 +49,11 @@ struct OrderEntry {
   bool mirrored = false;
   // The first stage finishes a step before the last one does, and begins the next step.
   bool staggered = false;
+  // Every stage retains the activations of all micro-batches; with other schedules their number does not
+  // grow.
+  bool retains_all = false;
+  // Micro-batches run in groups of as many as there are stages, so their number must be a multiple of that.
+  bool whole_groups = false;
   // Returns the passes of a stage in order.
   std::vector<PassItem> (*order)(const StagePlace& place);
   // Returns the number of forward passes before the first backward pass; null if blocking transfers
@@ -56,6 +62,11 @@ struct OrderEntry {
 };
 
 const OrderEntry& order_of(PipelineSchedule schedule);
+
+// Returns whether, beyond the first ones, each further micro-batch lengthens a step by the same time. It does
+// not where all micro-batches run through one chunk before the next: the gradients of a chunk are then sent
+// while others compute, which hides more of them the more micro-batches there are.
+bool grows_steadily(const StrategyChoice& strategy);
 
 // Returns `ahead` forward passes, then alternating forward and backward passes, then the remaining backward
 // passes. forward(place, i) returns the i-th forward pass.

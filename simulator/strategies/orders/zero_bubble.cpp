@@ -33,8 +33,18 @@ std::vector<PassItem> delayed_weights(const StagePlace& place, int ahead, int de
 }  // namespace
 
 extern const OrderEntry kZeroBubbleH1Order{
-    .schedule = PipelineSchedule::zb_h1,
     .title = "ZB-H1",
+    .summary = "pipeline: 1F1B with split backward passes, for a third of its bubble",
+    .more =
+        "A backward pass is split into its input part, for which the previous stage waits, and its weight "
+        "part, "
+        "for\n"
+        "which no stage waits and which fills the bubble. No stage stores the activations of more than "
+        "`pipeline`\n"
+        "micro-batches, as many as the first stage of 1F1B (Qi et al. 2023, figure 2).",
+    .keys =
+        "pipeline = 8                # stages\n"
+        "schedule = \"zb-h1\"\n",
     .fewest_stages = 2,
     .splits_backward = true,
     .order =
@@ -44,8 +54,18 @@ extern const OrderEntry kZeroBubbleH1Order{
 };
 
 extern const OrderEntry kZeroBubbleH2Order{
-    .schedule = PipelineSchedule::zb_h2,
     .title = "ZB-H2",
+    .summary = "pipeline: split backward passes and no bubble, for twice the activations",
+    .more =
+        "Like zb-h1, with twice as many forward passes ahead: stages store the activations of 2 x pipeline - "
+        "1\n"
+        "micro-batches. There is no bubble if the three kinds of passes take the same time; each stage "
+        "begins "
+        "the\n"
+        "next step as soon as it has ended one (Qi et al. 2023, figure 3).",
+    .keys =
+        "pipeline = 8                # stages\n"
+        "schedule = \"zb-h2\"\n",
     .fewest_stages = 2,
     .splits_backward = true,
     .staggered = true,

@@ -68,8 +68,18 @@ private:
 }  // namespace
 
 extern const OrderEntry kZeroBubbleVOrder{
-    .schedule = PipelineSchedule::zb_v,
     .title = "ZB-V",
+    .summary = "pipeline: split backward passes and no bubble, with the activations of 1F1B",
+    .more =
+        "The model is cut into 2 x pipeline parts, placed in a V: stage s of p holds parts s and 2p - 1 - s. "
+        "There\n"
+        "is no bubble if the three kinds of passes take the same time, and no stage stores the activations "
+        "of "
+        "more\n"
+        "than `pipeline` micro-batches (Qi et al. 2023, section 6).",
+    .keys =
+        "pipeline = 8                # stages\n"
+        "schedule = \"zb-v\"\n",
     .placement = PartPlacement::vee,
     .fewest_stages = 2,
     .fewest_chunks = 2,
