@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "simulator/costs/nccl_constants.hpp"
+#include "simulator/collectives/algorithms/algorithm.hpp"
 
 namespace rehearse {
 namespace {
@@ -127,11 +127,6 @@ void each_link(const std::vector<LinkId>& links, Visit visit) {
   }
 }
 
-// On one node, NCCL prefers NVLS to rings from a certain number of GPUs on.
-bool prefers_nvls(int compute_capability, std::size_t members) {
-  return static_cast<int>(members) >= nccl::kLeastRanksNvls[compute_capability >= 100 ? 3 : 2];
-}
-
 bool joined_by_nvlink(const Cluster& cluster, Endpoint a, Endpoint b) {
   const Node& node = cluster.node();
   if (a >= cluster.devices() || b >= cluster.devices() || cluster.node_of(a) != cluster.node_of(b))
@@ -214,27 +209,8 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
 
 TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes,
                         const Protocol& protocol, double chunk_bytes) {
-  TransferCost cost;
-  const double edge_bytes = bytes * stage.share.edge;
-  if (stage.kind == Stage::Kind::trees) {
-    cost = tree_cost(bytes, stage.shape, protocol, chunk_bytes);
-  } else if (stage.kind == Stage::Kind::switched) {
-    cost = is_collnet(algorithm)
-               ? collnet_cost(bytes, stage.shape, protocol, algorithm == Algorithm::collnet_direct)
-               : nvls_cost(bytes, stage.shape, protocol);
-  } else if (algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical) {
-    const CollectiveKind kind = stage.kind == Stage::Kind::reduce_scatter ? CollectiveKind::reduce_scatter
-                                : stage.kind == Stage::Kind::all_gather   ? CollectiveKind::all_gather
-                                                                          : CollectiveKind::all_reduce;
-    cost =
-        ring_cost(kind, bytes * stage.share.block * stage.shape.channels, stage.shape, protocol, chunk_bytes);
-  } else {
-    cost = message_cost(piece_of(edge_bytes / stage.steps, chunk_bytes), stage.shape, protocol);
-    cost.steps = stage.steps;
-    cost.step_latency_s += cost.startup_s;  // every step is a separate call
-    cost.startup_s = 0;
-  }
-  cost.bytes_per_edge = edge_bytes;
+  TransferCost cost = entry_of(algorithm).cost(stage, bytes, protocol, chunk_bytes);
+  cost.bytes_per_edge = bytes * stage.share.edge;
   return cost;
 }
 
@@ -273,14 +249,13 @@ double time_as_chosen_s(const PlanOnNetwork& plan, double bytes, const Protocol&
 std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
                                   const Protocol& protocol) {
   const bool nccl = protocol.kind == Protocol::nccl && cluster.node().device.compute_capability > 0;
+  const AlgorithmGroup group{cluster, members};
   std::vector<Algorithm> fitting;
-  for (const Algorithm a : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
-                            Algorithm::hierarchical, Algorithm::torus, Algorithm::nvls, Algorithm::nvls_tree,
-                            Algorithm::collnet_chain, Algorithm::collnet_direct}) {
-    if (nccl ? a != Algorithm::ring && a != Algorithm::tree && !is_switched(a) : is_switched(a)) continue;
-    if (a == Algorithm::nvls && !prefers_nvls(cluster.node().device.compute_capability, members.size()))
-      continue;
-    if (misfit(a, cluster, members).empty()) fitting.push_back(a);
+  for (int i = 0; i < static_cast<int>(Algorithm::automatic); ++i) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    const auto in_nccl = entry_of(algorithm).in_nccl;
+    if (nccl ? !in_nccl || !in_nccl(group) : is_switched(algorithm)) continue;
+    if (misfit(algorithm, cluster, members).empty()) fitting.push_back(algorithm);
   }
   return fitting;
 }

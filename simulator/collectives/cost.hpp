@@ -30,9 +30,8 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
 void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::vector<Endpoint>& members,
                        const std::vector<PlanEdge>& edges);
 
-// Returns the cost of one phase of an all-reduce of `bytes`; each of its edges carries bytes_per_edge. Rings
-// use ring_cost(), trees tree_cost(), NVLS nvls_cost() and CollNet collnet_cost(); halving-doubling and torus
-// send plain messages step by step. Messages have at most `chunk_bytes` (0: no limit).
+// Returns the cost of one phase of an all-reduce of `bytes`, as the algorithm counts it (algorithms/); each
+// of its edges carries bytes_per_edge. Messages have at most `chunk_bytes` (0: no limit).
 TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes,
                         const Protocol& protocol, double chunk_bytes);
 

@@ -47,25 +47,8 @@ struct CollectivePlan {
   std::vector<Lane> lanes;
 };
 
-// Returns the collective schedule of an all-reduce over `members`; `channels` as in ring_orders().
-//   ring: one lane per channel.
-//   tree: one lane per channel, each with two trees over the nodes; the inner nodes of one tree are leaves
-//     of the other: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and
-//     scan" (2009). Inside a node, the trees continue as a chain, as in NCCL.
-//   halving-doubling: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
-//     MPICH" (2005): the nearest members exchange first, half of the buffer. Of n = p + r members, p a power
-//     of two, the first 2 r form pairs, in which the first member gives its buffer to the second and takes
-//     the sum back.
-//   hierarchical: reduce-scatter inside the nodes, all-reduce across the nodes between members at the same
-//     place, all-gather inside (Horovod's NCCLHierarchicalAllreduce; Cho et al., "BlueConnect", 2019).
-//   nvls: the NVSwitch of one node sums; nvls-tree: the NVSwitches of several nodes, which two trees
-//     connect, as in NCCL's NVLS and NVLSTree. A member's NVLink carries the buffer once each way; the
-//     traffic between nodes is that of `tree`.
-//   collnet-chain, collnet-direct: the network's switches sum over the nodes, as in NCCL's CollNetChain and
-//     CollNetDirect: a NIC carries its share of the buffer once each way. Inside a node, there is a chain to
-//     the device of the channel's NIC and back, or every member exchanges with every other one.
-//   torus: two lanes for each dimension, one per direction; each pair starts with a different dimension.
-// Throws InputError if misfit() reports that the algorithm does not fit.
+// Returns the collective schedule of an all-reduce over `members` (algorithms/); `channels` as in
+// ring_orders(). Throws InputError if misfit() reports that the algorithm does not fit.
 CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
                                const std::vector<Endpoint>& members, int channels);
 

@@ -9,7 +9,7 @@ namespace rehearse {
 namespace {
 
 bool by_nvls(const Collective& collective) {
-  return is_switched(collective.used_algorithm()) && !is_collnet(collective.used_algorithm());
+  return adder_of(collective.used_algorithm()) == Adder::nvlink_switches;
 }
 
 double thread_blocks(const Collective& collective, const TransferShape& shape) {

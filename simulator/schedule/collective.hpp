@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -20,32 +21,34 @@ constexpr Course course_of(CollectiveKind kind) {
   if (kind == CollectiveKind::reduce) return Course::to_root;
   return kind == CollectiveKind::all_to_all ? Course::pairs : Course::ring;
 }
-// The algorithm of an all-reduce (simulator/collectives/plan.hpp). Other kinds use a ring or direct messages
-// between pairs. `automatic` is for scenarios: the ops of a schedule name the algorithm that was chosen.
+// The algorithm of an all-reduce (simulator/collectives/algorithms/). Other kinds use a ring or direct
+// messages between pairs. `automatic` is for scenarios: the ops of a schedule name the algorithm that was
+// chosen.
 enum class Algorithm {
-  ring,
-  tree,
-  halving_doubling,
-  hierarchical,
-  torus,
-  nvls,
-  nvls_tree,
-  collnet_chain,
-  collnet_direct,
+#define ALGORITHM(algorithm, name, adder, entry) algorithm,
+#include "simulator/schedule/algorithms.inc"
+#undef ALGORITHM
   automatic
 };
-inline constexpr std::array<std::string_view, 10> kAlgorithmNames = {
-    "ring", "tree",      "halving-doubling", "hierarchical",   "torus",
-    "nvls", "nvls-tree", "collnet-chain",    "collnet-direct", "auto"};
+inline constexpr auto kAlgorithmNames = std::to_array<std::string_view>({
+#define ALGORITHM(algorithm, name, adder, entry) name,
+#include "simulator/schedule/algorithms.inc"
+#undef ALGORITHM
+    "auto"});
 
-// Returns whether the algorithm is a CollNet one: the network's switches sum what the nodes send.
-constexpr bool is_collnet(Algorithm algorithm) {
-  return algorithm == Algorithm::collnet_chain || algorithm == Algorithm::collnet_direct;
+// Who computes the sums of an all-reduce: its members, or switches of NVLink (NVLS) or of the network
+// (CollNet), to which members send instead of to each other.
+enum class Adder { members, nvlink_switches, network_switches };
+constexpr Adder adder_of(Algorithm algorithm) {
+  constexpr Adder kAdders[] = {
+#define ALGORITHM(algorithm, name, adder, entry) Adder::adder,
+#include "simulator/schedule/algorithms.inc"
+#undef ALGORITHM
+      Adder::members};
+  return kAdders[static_cast<std::size_t>(algorithm)];
 }
-// Returns whether switches compute the sums, either those of NVLink (NVLS) or of the network: members do not
-// send to each other.
 constexpr bool is_switched(Algorithm algorithm) {
-  return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree || is_collnet(algorithm);
+  return adder_of(algorithm) != Adder::members;
 }
 
 struct Collective {

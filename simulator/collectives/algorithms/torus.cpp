@@ -1,9 +1,14 @@
-#include "simulator/collectives/torus.hpp"
-
+// Torus: two lanes for each dimension, one per direction, each with an equal share of the buffer. A lane
+// reduce-scatters along one dimension after the other, then all-gathers in reverse order; no two lanes start
+// with the same dimension and direction. Several members of one node first reduce-scatter the lane's part
+// among themselves.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
+#include <utility>
+
+#include "simulator/collectives/algorithms/algorithm.hpp"
 
 namespace rehearse {
 namespace {
@@ -22,7 +27,9 @@ std::string dims_text(const std::vector<int>& dims) {
   return text;
 }
 
-Box box_of(const Cluster& cluster, const std::vector<Endpoint>& members) {
+Box box_of(const AlgorithmGroup& group) {
+  const Cluster& cluster = group.cluster;
+  const std::vector<Endpoint>& members = group.members;
   Box box;
   const Fabric& fabric = cluster.fabric();
   if (fabric.kind != Fabric::Kind::torus && fabric.kind != Fabric::Kind::ring) {
@@ -93,14 +100,14 @@ std::vector<std::vector<int>> lines(const Box& box, std::size_t dimension, bool 
   return all;
 }
 
-}  // namespace
-
-std::string torus_misfit(const Cluster& cluster, const std::vector<Endpoint>& members) {
-  return box_of(cluster, members).misfit;
+// The fabric must be a torus or a ring, and the group must fill entire dimensions of it with the same number
+// of members on every node.
+std::string torus_misfit(const AlgorithmGroup& group, const std::vector<std::vector<int>>&) {
+  return box_of(group).misfit;
 }
 
-std::vector<Lane> torus_lanes(const Cluster& cluster, const std::vector<Endpoint>& members) {
-  const Box box = box_of(cluster, members);
+std::vector<Lane> torus_lanes(const AlgorithmGroup& group) {
+  const Box box = box_of(group);
   const std::size_t local = box.several_a_node ? 1 : 0, dimensions = box.sizes.size() - local;
   const std::size_t parts = std::max<std::size_t>(1, 2 * dimensions);
   std::vector<Lane> lanes;
@@ -123,5 +130,13 @@ std::vector<Lane> torus_lanes(const Cluster& cluster, const std::vector<Endpoint
   }
   return lanes;
 }
+
+}  // namespace
+
+extern const AlgorithmEntry kTorusAlgorithm{
+    .lanes = torus_lanes,
+    .misfit = torus_misfit,
+    .cost = message_stage_cost,
+};
 
 }  // namespace rehearse

@@ -1,0 +1,121 @@
+#include "simulator/collectives/algorithms/algorithm.hpp"
+
+#include <array>
+
+#include "models/text/error.hpp"
+
+namespace rehearse {
+
+#define ALGORITHM(algorithm, name, adder, entry) extern const AlgorithmEntry entry;
+#include "simulator/schedule/algorithms.inc"
+#undef ALGORITHM
+
+const AlgorithmEntry& entry_of(Algorithm algorithm) {
+  static constexpr std::array kEntries = {
+#define ALGORITHM(algorithm, name, adder, entry) &(entry),
+#include "simulator/schedule/algorithms.inc"
+#undef ALGORITHM
+  };
+  if (algorithm == Algorithm::automatic)
+    throw RunError("an all-reduce has algorithm \"auto\"; a schedule must name the chosen algorithm");
+  return *kEntries[static_cast<std::size_t>(algorithm)];
+}
+
+bool always(const AlgorithmGroup&) {
+  return true;
+}
+
+MemberNumbers::MemberNumbers(const std::vector<Endpoint>& members) {
+  for (std::size_t i = members.size(); i-- > 0;) at_[members[i]].push_back(static_cast<int>(i));
+}
+
+std::vector<int> MemberNumbers::of(const std::vector<Endpoint>& order) const {
+  std::vector<int> numbers;
+  numbers.reserve(order.size());
+  std::map<Endpoint, std::size_t> taken;
+  for (const Endpoint e : order) {
+    const std::vector<int>& here = at_.at(e);
+    std::size_t turn = here.size() > 1 ? taken[e]++ : 0;
+    numbers.push_back(here[here.size() - 1 - turn]);
+  }
+  return numbers;
+}
+
+std::vector<Lane> ring_lanes(const AlgorithmGroup& group) {
+  const Rings rings = ring_orders(group.cluster, group.members, group.channels);
+  const MemberNumbers numbers(group.members);
+  std::vector<Lane> lanes;
+  for (std::size_t c = 0; c < rings.orders.size(); ++c) {
+    Stage stage;
+    stage.groups = {numbers.of(rings.orders[c])};
+    stage.rail = rings.rails[c];
+    for (const std::array<Endpoint, 3>& hop : rings.relays[c])
+      stage.relays.push_back({numbers.of({hop[0]})[0], numbers.of({hop[1]})[0], numbers.of({hop[2]})[0]});
+    lanes.push_back({1.0 / static_cast<double>(rings.orders.size()), {std::move(stage)}});
+  }
+  return lanes;
+}
+
+std::vector<int> turn_into(Stage& stage, Stage::Kind kind) {
+  std::vector<int> order = std::move(stage.groups.front());
+  stage.kind = kind;
+  stage.groups.clear();
+  return order;
+}
+
+std::vector<std::vector<int>> split_by_node(const AlgorithmGroup& group, const std::vector<int>& order) {
+  std::vector<std::vector<int>> nodes;
+  for (const int m : order) {
+    if (nodes.empty() ||
+        group.cluster.node_of(group.members[m]) != group.cluster.node_of(group.members[nodes.back().front()]))
+      nodes.emplace_back();
+    nodes.back().push_back(m);
+  }
+  return nodes;
+}
+
+std::vector<std::vector<int>> members_by_node(const Cluster& cluster, const std::vector<Endpoint>& members) {
+  std::map<int, std::size_t> index;
+  std::vector<std::vector<int>> nodes;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto [it, added] = index.emplace(cluster.node_of(members[i]), nodes.size());
+    if (added) nodes.emplace_back();
+    nodes[it->second].push_back(static_cast<int>(i));
+  }
+  return nodes;
+}
+
+std::vector<std::vector<int>> trees_over(const std::vector<int>& heads, const std::vector<int>& before) {
+  std::vector<std::vector<int>> trees;
+  for (const std::vector<int>& tree : double_tree(static_cast<int>(heads.size()))) {
+    std::vector<int>& parents = trees.emplace_back(before);
+    for (std::size_t h = 0; h < heads.size(); ++h) parents[heads[h]] = tree[h] < 0 ? -1 : heads[tree[h]];
+  }
+  return trees;
+}
+
+TransferCost ring_stage_cost(const StageOnNetwork& stage, double bytes, const Protocol& protocol,
+                             double chunk_bytes) {
+  const CollectiveKind kind = stage.kind == Stage::Kind::reduce_scatter ? CollectiveKind::reduce_scatter
+                              : stage.kind == Stage::Kind::all_gather   ? CollectiveKind::all_gather
+                                                                        : CollectiveKind::all_reduce;
+  return ring_cost(kind, bytes * stage.share.block * stage.shape.channels, stage.shape, protocol,
+                   chunk_bytes);
+}
+
+TransferCost tree_stage_cost(const StageOnNetwork& stage, double bytes, const Protocol& protocol,
+                             double chunk_bytes) {
+  return tree_cost(bytes, stage.shape, protocol, chunk_bytes);
+}
+
+TransferCost message_stage_cost(const StageOnNetwork& stage, double bytes, const Protocol& protocol,
+                                double chunk_bytes) {
+  const double edge_bytes = bytes * stage.share.edge;
+  TransferCost cost = message_cost(piece_of(edge_bytes / stage.steps, chunk_bytes), stage.shape, protocol);
+  cost.steps = stage.steps;
+  cost.step_latency_s += cost.startup_s;  // every step is a separate call
+  cost.startup_s = 0;
+  return cost;
+}
+
+}  // namespace rehearse
