@@ -10,9 +10,9 @@
 
 #include "benchmarks/gui_trace_file.hpp"
 #include "benchmarks/gui_wait.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/timeline/timeline_canvas.hpp"
 #include "gui/views/timeline/timeline_view.hpp"
-#include "gui/views/window/appearance.hpp"
 #include "gui/views/window/main_window.hpp"
 
 using namespace rehearse::gui;

@@ -23,8 +23,8 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const std::string kResnetRing =
-    std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/resnet50-ring.toml";
+const std::string kScenarios = std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/";
+const std::string kResnetRing = kScenarios + "resnet50-ring.toml";
 
 // Returns the header and then the points by number, because workers finish in any order.
 Texts sorted_lines(const std::string& text) {
@@ -281,9 +281,9 @@ TEST_CASE("somebody else's file is refused and left alone") {
 TEST_CASE("A sweep says whose framework's costs each point counts") {
   const Scratch scratch;
   for (const std::string name : {"a.csv", "a.jsonl"}) {
-    const Outcome run = run_rehearse(
-        "sweep simulator/scenarios/gpt3-175b.toml --vary training.framework=megatron-2021,none --out " +
-        scratch.path(name));
+    const Outcome run = run_rehearse("sweep " + kScenarios +
+                                     "gpt3-175b.toml --vary training.framework=megatron-2021,none --out " +
+                                     scratch.path(name));
     CAPTURE(name, run.err);
     CHECK(run.err.find("(training.framework): megatron-2021 at 1 of 2 points, none at 1 of 2 points\n") !=
           std::string::npos);

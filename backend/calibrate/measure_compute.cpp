@@ -270,12 +270,21 @@ std::vector<Precision> precisions_of(Arithmetic& arithmetic) {
 std::vector<TrainedKernel> trained_kernels(const Schedule& schedule) {
   std::vector<TrainedKernel> all;
   std::set<std::string> seen;
+  double step_bytes = 0;
+  for (std::size_t r = 0; r < schedule.roles.size(); ++r)
+    for (int rank = 0; rank < schedule.roles[r].size(); ++rank)
+      if (const int program = schedule.program_of(static_cast<int>(r), rank); program >= 0) {
+        double bytes = 0;
+        for (const Tensor& tensor : schedule.programs[static_cast<std::size_t>(program)].tensors)
+          bytes += tensor.bytes.at(schedule.roles[r], rank) / tensor.shards;
+        step_bytes = std::max(step_bytes, bytes);
+      }
   for (const Work& work : schedule.works)
     for (Kernel kernel : work.kernels) {
       kernel.count = 1;
       const bool nothing = kernel.flops() == 0 && kernel.bytes < 1;
       if (kernel.kind != Kind::fixed && !nothing && seen.insert(identity(kernel, work.precision)).second)
-        all.push_back({kernel, work.precision});
+        all.push_back({kernel, work.precision, step_bytes});
     }
   return all;
 }
@@ -299,7 +308,11 @@ ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s,
     found.kernels.push_back({what, kernel, precision, time, Use::listed});
     return time.median_s;
   };
-  for (const TrainedKernel& kernel : trained) list(kernel.kernel, kernel.precision);
+  for (const TrainedKernel& kernel : trained) {
+    arithmetic.replay_within(kernel.step_bytes);
+    list(kernel.kernel, kernel.precision);
+  }
+  arithmetic.replay_within(0);
   std::map<std::pair<MemoryForm, double>, double> seconds_per_byte;  // by form and width, of the last size
   for (const Kernel& kernel : on_rows) {
     double& known = seconds_per_byte[{kernel.form, kernel.width}];

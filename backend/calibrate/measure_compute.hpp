@@ -29,18 +29,19 @@ std::vector<Precision> precisions_of(Arithmetic& arithmetic);
 struct TrainedKernel {
   Kernel kernel;
   Precision precision = Precision::fp32;
+  double step_bytes = 0;  // that the training touches in a step
 };
 
 // Returns the different kernels of a schedule, each once; those of measured profiles are left out.
 std::vector<TrainedKernel> trained_kernels(const Schedule& schedule);
 
-// Measures the `trained` kernels first. Then measures products: square ones from 128 to 8,192; sums of all
-// lengths (k from 16 to 8,192); tall and skinny ones, as in transformers and perceptrons; batched ones
-// (attention); convolutions of ResNet-50 (as the equivalent products, if the device has no convolution
-// algorithm); element-wise kernels from 1 MB on; and memory-bound kernels of all forms on rows, in and beyond
-// the caches. Also measures y += x far beyond any cache, Adam's update, and the smallest kernel. Adapts the
-// sizes to the device's speed: skips kernels of which a single run would take more than its share of
-// `most_s`, the total seconds. Throws RunError if the device fails.
+// Measures the `trained` kernels first, with the caches as their training leaves them. Then measures
+// products: square ones from 128 to 8,192; sums of all lengths (k from 16 to 8,192); tall and skinny ones, as
+// in transformers and perceptrons; batched ones (attention); convolutions of ResNet-50 (as the equivalent
+// products, if the device has no convolution algorithm); element-wise kernels from 1 MB on; and memory-bound
+// kernels of all forms on rows, in and beyond the caches. Also measures y += x far beyond any cache, Adam's
+// update, and the smallest kernel. Adapts the sizes to the device's speed: skips kernels of which a single
+// run would take more than its share of `most_s`, the total seconds. Throws RunError if the device fails.
 ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s,
                                     const std::vector<TrainedKernel>& trained, const Progress& progress);
 

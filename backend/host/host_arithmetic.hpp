@@ -46,11 +46,18 @@ public:
               const OptimizerArrays& arrays) override;
   std::unique_ptr<TransformerArithmetic> transformer() override;
   Replayed replay(int stream, const Kernel& kernel, Precision precision) override;
+  void replay_within(double bytes) override;
 
 private:
   Array scratch(int stream, std::size_t elements);
   Replayed replay_memory(int stream, const Kernel& kernel);
+  struct ReplayPlace {
+    Array recent, others;
+  };
+  ReplayPlace next_place(int stream, std::size_t recent, std::size_t others);
   std::vector<Array> scratch_;  // of replay(), one per stream; grows on demand
+  // replay_within(): length of the memory over which kernels take turns, and where the next one begins.
+  std::size_t spread_ = 0, next_ = 0;
 };
 
 }  // namespace rehearse

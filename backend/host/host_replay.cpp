@@ -90,6 +90,21 @@ Array HostArithmetic::scratch(int stream, std::size_t elements) {
   return array;
 }
 
+void HostArithmetic::replay_within(double bytes) {
+  const double most = 4.0 * static_cast<double>(kScratchElements);
+  spread_ = static_cast<std::size_t>(std::clamp(bytes, 0.0, most)) / 4;
+  next_ = 0;
+}
+
+// Returns the memory of a kernel's next launch: an operand that the kernel before has written, always in the
+// same place, and its other arrays, which take turns over `spread_`.
+HostArithmetic::ReplayPlace HostArithmetic::next_place(int stream, std::size_t recent, std::size_t others) {
+  const Array memory = scratch(stream, recent + std::max(spread_, others));
+  if (next_ + others > spread_) next_ = 0;
+  const std::size_t begin = std::exchange(next_, next_ + others);
+  return {memory.part(0, recent), memory.part(recent + begin, others)};
+}
+
 // Kernels over channels, which only convolutional networks have, are replayed as copies.
 Replayed HostArithmetic::replay_memory(int stream, const Kernel& kernel) {
   const bool rows = has_rows(kernel.form) && kernel.width >= 1 && !sums_channels(kernel.form);
@@ -100,19 +115,32 @@ Replayed HostArithmetic::replay_memory(int stream, const Kernel& kernel) {
   };
   const std::size_t wanted = whole(kernel.bytes / arrays / 4);
   const std::size_t count = std::min(wanted, whole(static_cast<double>(kScratchElements) / 5));
-  const Array memory = scratch(stream, 5 * count + 2 * width);
-  MemoryArrays m;
-  m.count = static_cast<long>(count);
-  m.width = static_cast<long>(width);
-  for (std::size_t i = 0; i < 3; ++i) m.reads[i] = elements::at(memory.part(i * count, count));
-  for (std::size_t i = 0; i < 2; ++i) m.writes[i] = elements::at(memory.part((3 + i) * count, count));
-  m.row = elements::at(memory.part(5 * count, width));
-  m.sums = elements::at(memory.part(5 * count + width, width));
   const auto launches =
       static_cast<long>(std::max(1.0, std::round(kernel.count)) *
                         std::ceil(static_cast<double>(wanted) / static_cast<double>(count)));
   const WideCode& code = wide_code();
+  // Only the arrays that the kernel uses take up memory.
+  const bool two_reads = kernel.reads >= 2, three_reads = kernel.reads >= 3, two_writes = kernel.writes >= 2;
   for (long launch = 0; launch < launches; ++launch) {
+    const std::size_t others =
+        (two_reads ? count : 0) + (three_reads ? count : 0) + count + (two_writes ? count : 0);
+    const ReplayPlace place = next_place(stream, count + 2 * width, others);
+    std::size_t begin = 0;
+    const auto next = [&](bool used) {
+      const Array array = place.others.part(used ? begin : 0, count);
+      begin += used ? count : 0;
+      return elements::at(array);
+    };
+    MemoryArrays m;
+    m.count = static_cast<long>(count);
+    m.width = static_cast<long>(width);
+    m.reads[0] = elements::at(place.recent.part(0, count));
+    m.row = elements::at(place.recent.part(count, width));
+    m.sums = elements::at(place.recent.part(count + width, width));
+    m.reads[1] = next(two_reads);
+    m.reads[2] = next(three_reads);
+    m.writes[0] = next(true);
+    m.writes[1] = next(two_writes);
     if (sums_channels(kernel.form))
       std::copy_n(m.reads[0], m.count, m.writes[0]);
     else if (rows)
@@ -128,21 +156,22 @@ Replayed HostArithmetic::replay(int stream, const Kernel& kernel, Precision) {
   const ReplayPlan plan = plan_replay(kernel, kScratchElements);
   Replayed done;
   for (const ReplayPart& part : {plan.main, plan.rest}) {
-    const Array memory = scratch(stream, part.launches > 0 ? part.scratch_elements() : 0);
     const bool of_weights = kernel.transposed == Transposed::a;
     // Gradients of weights are stored like the weights, [inputs, outputs], where the kernel is written as
     // [outputs, inputs].
     const MatrixShape shape = of_weights ? MatrixShape{part.shape.n, part.shape.m, part.shape.k} : part.shape;
     const auto [m, n, k] = shape;
+    // The backward pass multiplies what it has just computed: the second operand of weights' gradients.
+    const std::size_t of_a = static_cast<std::size_t>(m * k), of_b = static_cast<std::size_t>(k * n),
+                      of_c = static_cast<std::size_t>(m * n), batch = static_cast<std::size_t>(part.batch);
+    const std::size_t recent = of_weights ? of_b : of_a, other = of_weights ? of_a : of_b;
     for (long launch = 0; launch < part.launches; ++launch) {
-      std::size_t begin = 0;
-      const auto next = [&](long rows, long columns) {
-        const auto elements = static_cast<std::size_t>(rows * columns);
-        begin += elements;
-        return memory.part(begin - elements, elements);
-      };
-      for (long i = 0; i < part.batch; ++i) {
-        const Array a = next(m, k), b = next(k, n), c = next(m, n);
+      const ReplayPlace place = next_place(stream, batch * recent, batch * (other + of_c));
+      for (std::size_t i = 0; i < batch; ++i) {
+        const Array first = place.recent.part(i * recent, recent),
+                    second = place.others.part(i * (other + of_c), other),
+                    c = place.others.part(i * (other + of_c) + other, of_c);
+        const Array &a = of_weights ? second : first, &b = of_weights ? first : second;
         gemm(stream, shape, of_weights, kernel.transposed == Transposed::b, 1, a, b, 0, c);
         // Counts what was multiplied, not what was requested.
         done.flops +=

@@ -154,6 +154,10 @@ public:
   // memory-bound kernel states; or a copy of the same number of bytes. Sizes are rounded to whole numbers.
   // Throws RunError for measured kernels, which have no shape.
   virtual Replayed replay(int stream, const Kernel& kernel, Precision precision) = 0;
+  // Kernels that replay() runs from now on find in the caches what a training that touches `bytes` in a step
+  // leaves there: the operand that the kernel before has just written, and of the others only what fits. 0:
+  // all that fits. Devices on which this hardly matters ignore it.
+  virtual void replay_within(double bytes) { static_cast<void>(bytes); }
   // Returns notes on what carried out the replays so far, where there is a choice.
   virtual std::vector<std::string> notes() const { return {}; }
 };

@@ -98,14 +98,14 @@ public:
       return;
     }
     const bool alone = schedule.asynchrony || averages_;
-    hold_layers(workers_, rank, alone ? 1 : scenario.strategy.data);
+    hold_layers(workers_, rank, alone ? 1 : scenario.strategy.data, training);
     if (computes(program_, Action::Kind::scatter_gradients))
       shards_.emplace(schedule.roles[kWorkers], rank, program_, *network_, optimizer_of(scenario),
                       arithmetic);
     if (!shards_ && computes(program_, Action::Kind::sum_part))
       part_sums_.emplace(program_, *network_, arithmetic);
     if (compresses(schedule)) number_parts(training.on_processors);
-    for (long step = 0; keeps_all_ && step < steps_; ++step) make_batch(0, step);
+    make_batches(0, 0);
     arithmetic.settle(0);
   }
 
@@ -254,7 +254,7 @@ public:
 private:
   // ----- tensors that the rank holds
 
-  void hold_layers(const Mesh& workers, int rank, int summed) {
+  void hold_layers(const Mesh& workers, int rank, int summed, const TrainingOptions& training) {
     data_rank_ = workers.coordinate(rank, workers.axis("data"));
     NetworkPart part;
     part.held = held_ = held_layers();
@@ -274,11 +274,11 @@ private:
     const double bytes = takes_loss ? GatheredBatch::bytes_of_step(scenario_)
                          : gathers_ ? 0
                                     : batch_bytes(scenario_, held_);
-    const long kept = bytes > 0 ? kept_steps(steps_, bytes) : 1;
+    kept_ = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
     makes_batch_ = bytes > 0;
-    keeps_all_ = kept >= steps_ || !makes_batch_;
-    if (takes_loss) batch_.emplace(scenario_, arithmetic_, kept);
-    network_ = make_network(scenario_, std::move(part), gathers_ ? 1 : kept, arithmetic_);
+    keeps_all_ = kept_ >= steps_ || !makes_batch_;
+    if (takes_loss) batch_.emplace(scenario_, arithmetic_, kept_);
+    network_ = make_network(scenario_, std::move(part), gathers_ ? 1 : kept_, arithmetic_);
     has_loss_ = takes_loss || (!gathers_ && network_->tells_loss());
   }
 
@@ -440,7 +440,12 @@ private:
       end_step();
     }
     step_ = step;
-    if (!keeps_all_) make_batch(call.stream, step);
+    if (step > 0 && step % kept_ == 0 && !keeps_all_) make_batches(call.stream, step);
+  }
+
+  // Makes the data of a step and of those after it, as many as are kept.
+  void make_batches(int stream, long first) {
+    for (long step = first; step < std::min(first + kept_, steps_); ++step) make_batch(stream, step);
   }
 
   void make_batch(int stream, long step) {
@@ -494,8 +499,8 @@ private:
   std::vector<LayerRange> held_;
   std::uint64_t samples_ = 0;  // of this rank per step
   int data_rank_ = 0;
-  long step_ = -1, hashed_round_ = -1;
-  bool makes_batch_ = false, keeps_all_ = true;  // keeps_all_: stores the data of all steps
+  long step_ = -1, hashed_round_ = -1, kept_ = 1;  // kept_: number of steps whose data are stored
+  bool makes_batch_ = false, keeps_all_ = true;    // keeps_all_: stores the data of all steps
   bool has_loss_ = false;
   Learned learned_;
 };

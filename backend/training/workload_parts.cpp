@@ -6,9 +6,10 @@
 
 namespace rehearse {
 
-long kept_steps(long steps, double bytes_of_step) {
-  const bool all = static_cast<double>(steps) * bytes_of_step <= kMostData;
-  return all ? std::max(steps, 1L) : 2;
+long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step) {
+  const double most = options.on_processors ? kMostDataOnProcessors : kMostData;
+  const double fitting = std::max(2.0, std::floor(most / std::max(1.0, bytes_of_step)));
+  return static_cast<double>(steps) <= fitting ? std::max(steps, 1L) : static_cast<long>(fitting);
 }
 
 OptimizerSettings optimizer_of(const Scenario& scenario) {

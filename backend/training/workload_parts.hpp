@@ -19,11 +19,12 @@ struct TrainingOptions {
   bool on_processors = true;  // arrays are in process memory, and issued work is already done
 };
 
-// Returns how many steps' data are stored on the device, given the bytes per step. The data of all steps are
-// generated before the first one, unless they take more than kMostData bytes; else data of 2 steps are
-// stored, and each step's are generated before its first op.
-inline constexpr double kMostData = 256e6;
-long kept_steps(long steps, double bytes_of_step);
+// Returns how many steps' data are stored on the device, given the bytes per step: those of all steps or, if
+// they take more than kMostData bytes (on processors, whose ranks share a machine's memory,
+// kMostDataOnProcessors), of as many as fit, and at least 2. They are generated together, before the first of
+// these steps, so that the step times in between are those of the training alone.
+inline constexpr double kMostData = 256e6, kMostDataOnProcessors = 64e6;
+long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step);
 
 OptimizerSettings optimizer_of(const Scenario& scenario);
 // Returns the FNV-1a hash (Fowler, Noll, Vo) of the bits of the array's numbers, eight bytes at a time,
