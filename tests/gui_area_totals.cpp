@@ -1,5 +1,5 @@
 // Tests the totals of an area against sums computed by hand.
-#include "gui/models/timeline/area_totals.hpp"
+#include "gui/models/tracks/area_totals.hpp"
 
 #include <QAbstractItemModelTester>
 

@@ -1,5 +1,5 @@
 // Tests which rows an area counts when they are selected header by header.
-#include "gui/models/timeline/area_tracks.hpp"
+#include "gui/models/tracks/area_tracks.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "gui/models/session/background.hpp"
+#include "gui/models/work/background.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"
 

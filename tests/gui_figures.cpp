@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "gui/models/comparison/figures.hpp"
-#include "gui/models/trace/step_windows.hpp"
+#include "gui/models/timeline/step_windows.hpp"
 #include "models/text/error.hpp"
 #include "simulator/trace/causes.hpp"
 #include "tests/catch.hpp"

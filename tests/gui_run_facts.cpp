@@ -1,6 +1,6 @@
 // Tests what a run takes from its trace's otherData: the scenario, notes and changes that were simulated.
-#include "gui/models/session/run.hpp"
-#include "gui/models/trace/run_facts.hpp"
+#include "gui/models/runs/run.hpp"
+#include "gui/models/runs/run_facts.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse::gui;

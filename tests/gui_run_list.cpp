@@ -4,7 +4,7 @@
 #include <QSignalSpy>
 #include <memory>
 
-#include "gui/models/session/run_list.hpp"
+#include "gui/models/runs/run_list.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse::gui;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "gui/models/session/run.hpp"
+#include "gui/models/runs/run.hpp"
 #include "simulator/trace/rows.hpp"
 
 namespace rehearse::gui {

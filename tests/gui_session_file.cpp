@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "gui/models/session/session_file.hpp"
-#include "gui/models/timeline/track_layout.hpp"
+#include "gui/models/tracks/track_layout.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 

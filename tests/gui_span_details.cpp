@@ -1,5 +1,5 @@
 // Tests a span's details against its columns, its links, and the bus bandwidth factors of nccl-tests.
-#include "gui/models/timeline/span_details.hpp"
+#include "gui/models/tracks/span_details.hpp"
 
 #include <QAbstractItemModelTester>
 

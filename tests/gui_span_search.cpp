@@ -1,5 +1,5 @@
 // Tests searching for spans by name and by terms.
-#include "gui/models/timeline/span_search.hpp"
+#include "gui/models/tracks/span_search.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"

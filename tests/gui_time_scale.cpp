@@ -1,7 +1,7 @@
 // Tests times and positions on a line, the round marks of an axis, and the state that all views share.
 #include <QSignalSpy>
 
-#include "gui/models/session/view_state.hpp"
+#include "gui/models/runs/view_state.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse::gui;

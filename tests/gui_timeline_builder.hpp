@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
 
 namespace rehearse::gui {
 

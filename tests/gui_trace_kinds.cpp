@@ -1,6 +1,6 @@
 // Tests how events are assigned to kinds.
-#include "gui/models/timeline/timeline_layout.hpp"
-#include "gui/models/trace/event_kinds.hpp"
+#include "gui/models/timeline/event_kinds.hpp"
+#include "gui/models/trace/timeline_layout.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse::gui;

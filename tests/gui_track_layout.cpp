@@ -1,5 +1,5 @@
 // Tests the layout of lines: filtered, grouped, collapsed, pinned; and finding them again.
-#include "gui/models/timeline/track_layout.hpp"
+#include "gui/models/tracks/track_layout.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"

@@ -2,9 +2,9 @@
 // lacks.
 #include "gui/models/comparison/comparison.hpp"
 #include "gui/models/comparison/figures.hpp"
-#include "gui/models/session/run_list.hpp"
+#include "gui/models/runs/run_facts.hpp"
+#include "gui/models/runs/run_list.hpp"
 #include "gui/models/topology/link_users.hpp"
-#include "gui/models/trace/run_facts.hpp"
 #include "simulator/report/format.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_runs.hpp"

@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "gui/models/timeline/area_totals.hpp"
+#include "gui/models/tracks/area_totals.hpp"
 #include "gui/views/comparison/stacked_bars.hpp"
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse::gui;

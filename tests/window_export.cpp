@@ -11,9 +11,9 @@
 #include <QTemporaryDir>
 #include <QTimer>
 
+#include "gui/views/parts/export.hpp"
 #include "gui/views/timeline/timeline_canvas.hpp"
 #include "gui/views/timeline/timeline_view.hpp"
-#include "gui/views/window/export.hpp"
 #include "tests/window_support.hpp"
 
 using namespace rehearse::gui;

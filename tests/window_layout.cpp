@@ -12,9 +12,9 @@
 #include <QTemporaryDir>
 #include <fstream>
 
+#include "gui/views/parts/command.hpp"
 #include "gui/views/timeline/timeline_canvas.hpp"
 #include "gui/views/timeline/timeline_view.hpp"
-#include "gui/views/window/command.hpp"
 #include "gui/views/window/detached_window.hpp"
 #include "gui/views/window/main_window.hpp"
 #include "gui/views/window/window_place.hpp"

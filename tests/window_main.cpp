@@ -5,7 +5,7 @@
 #include <QSettings>
 #include <QTemporaryDir>
 
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "tests/catch_session.hpp"
 
 int main(int argc, char** argv) {

@@ -7,7 +7,7 @@
 #include <QImage>
 #include <cstdlib>
 
-#include "gui/views/window/export.hpp"
+#include "gui/views/parts/export.hpp"
 #include "gui/views/window/main_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"

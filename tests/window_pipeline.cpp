@@ -7,12 +7,12 @@
 #include "gui/models/timeline/arrow_times.hpp"
 #include "gui/models/timeline/rank_kinds.hpp"
 #include "gui/models/trace/trace_file.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/scenario/scenario_view.hpp"
 #include "gui/views/timeline/minimap.hpp"
 #include "gui/views/timeline/timeline_axis.hpp"
 #include "gui/views/timeline/timeline_labels.hpp"
 #include "gui/views/timeline/timeline_legend.hpp"
-#include "gui/views/window/appearance.hpp"
 #include "tests/window_support.hpp"
 #include "tests/window_timeline.hpp"
 

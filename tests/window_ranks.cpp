@@ -7,9 +7,9 @@
 #include <fstream>
 
 #include "gui/views/comparison/ranks_view.hpp"
+#include "gui/views/parts/command.hpp"
 #include "gui/views/timeline/timeline_canvas.hpp"
 #include "gui/views/timeline/timeline_view.hpp"
-#include "gui/views/window/command.hpp"
 #include "tests/window_support.hpp"
 
 using namespace rehearse::gui;

@@ -5,12 +5,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/scenario/number_field.hpp"
 #include "gui/views/scenario/scenario_editor.hpp"
 #include "gui/views/scenario/scenario_form.hpp"
 #include "gui/views/scenario/scenario_view.hpp"
 #include "gui/views/session/runs_view.hpp"
-#include "gui/views/window/appearance.hpp"
 //
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"

@@ -14,13 +14,13 @@
 #include <fstream>
 
 #include "gui/models/session/recent_files.hpp"
+#include "gui/views/parts/command.hpp"
 #include "gui/views/session/example_card.hpp"
 #include "gui/views/session/start_page.hpp"
 #include "gui/views/tables/accuracy_view.hpp"
 #include "gui/views/tables/plan_view.hpp"
 #include "gui/views/tables/scaling_view.hpp"
 #include "gui/views/trace/record_dialog.hpp"
-#include "gui/views/window/command.hpp"
 #include "gui/views/window/main_window.hpp"
 #include "gui/views/window/workspace.hpp"
 #include "tests/catch.hpp"

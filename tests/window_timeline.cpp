@@ -7,10 +7,10 @@
 #include <QTableView>
 #include <QtTest>
 
+#include "gui/views/parts/command.hpp"
 #include "gui/views/timeline/minimap.hpp"
 #include "gui/views/timeline/selection_view.hpp"
 #include "gui/views/timeline/timeline_legend.hpp"
-#include "gui/views/window/command.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_timeline.hpp"
 

@@ -4,9 +4,9 @@
 #include <QLineEdit>
 #include <QtTest>
 
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/timeline/selection_view.hpp"
 #include "gui/views/timeline/timeline_labels.hpp"
-#include "gui/views/window/appearance.hpp"
 #include "tests/window_timeline.hpp"
 
 using namespace rehearse::gui;

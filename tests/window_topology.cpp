@@ -11,10 +11,10 @@
 
 #include "gui/views/memory/memory_bars.hpp"
 #include "gui/views/memory/memory_view.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/export.hpp"
 #include "gui/views/topology/topology_canvas.hpp"
 #include "gui/views/topology/topology_view.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/export.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"
 #include "tests/gui_runs.hpp"

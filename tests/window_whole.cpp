@@ -17,6 +17,8 @@
 
 #include <fstream>
 
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/export.hpp"
 #include "gui/views/scenario/scenario_editor.hpp"
 #include "gui/views/scenario/scenario_view.hpp"
 #include "gui/views/tables/accuracy_view.hpp"
@@ -24,9 +26,7 @@
 #include "gui/views/timeline/selection_view.hpp"
 #include "gui/views/timeline/timeline_canvas.hpp"
 #include "gui/views/timeline/timeline_view.hpp"
-#include "gui/views/window/command.hpp"
 #include "gui/views/window/command_list.hpp"
-#include "gui/views/window/export.hpp"
 #include "gui/views/window/main_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"

@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "gui/models/runs/session.hpp"
 #include "gui/models/scenario/command_runner.hpp"
-#include "gui/models/session/session.hpp"
 
 namespace rehearse::gui {
 

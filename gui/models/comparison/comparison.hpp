@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gui/models/comparison/op_totals.hpp"
-#include "gui/models/session/run.hpp"
+#include "gui/models/runs/run.hpp"
 #include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "gui/models/trace/step_windows.hpp"
+#include "gui/models/timeline/step_windows.hpp"
 #include "models/text/error.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json_reader.hpp"

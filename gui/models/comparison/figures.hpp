@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "gui/models/session/run.hpp"
+#include "gui/models/runs/run.hpp"
 
 namespace rehearse::gui {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/models/session/run.hpp"
+#include "gui/models/runs/run.hpp"
 #include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {

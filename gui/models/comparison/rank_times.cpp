@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "gui/models/comparison/lateness.hpp"
-#include "gui/models/trace/step_windows.hpp"
+#include "gui/models/timeline/step_windows.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

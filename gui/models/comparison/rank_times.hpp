@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/session/run.hpp"
+#include "gui/models/runs/run.hpp"
 
 namespace rehearse::gui {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/models/session/run.hpp"
+#include "gui/models/runs/run.hpp"
 #include "simulator/trace/memory_timeline.hpp"
 
 namespace rehearse::gui {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "gui/models/session/background.hpp"
+#include "gui/models/work/background.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "gui/models/comparison/figures.hpp"
-#include "gui/models/session/background.hpp"
-#include "gui/models/trace/run_facts.hpp"
+#include "gui/models/runs/run_facts.hpp"
+#include "gui/models/work/background.hpp"
 #include "models/text/error.hpp"
 
 namespace rehearse::gui {

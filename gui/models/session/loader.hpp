@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
 #include "gui/models/tables/result_file.hpp"
 #include "gui/models/trace/trace_file.hpp"
 

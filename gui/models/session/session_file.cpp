@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "gui/models/timeline/track_layout.hpp"
+#include "gui/models/tracks/track_layout.hpp"
 #include "models/text/error.hpp"
 #include "simulator/report/json_reader.hpp"
 

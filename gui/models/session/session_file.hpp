@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
 
 namespace rehearse::gui {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/session/run.hpp"
+#include "gui/models/runs/run.hpp"
 #include "gui/models/tables/csv_file.hpp"
 #include "gui/models/tables/value_table.hpp"
 

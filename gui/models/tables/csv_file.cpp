@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/models/trace/trace_file.hpp"
+#include "gui/models/work/progress.hpp"
 #include "models/text/error.hpp"
 #include "models/text/number_in.hpp"
 #include "models/text/read_text.hpp"

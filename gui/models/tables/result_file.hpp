@@ -8,7 +8,7 @@
 #include "gui/models/tables/plan_axes.hpp"
 #include "gui/models/tables/plan_table.hpp"
 #include "gui/models/tables/sweep_table.hpp"
-#include "gui/models/trace/trace_file.hpp"
+#include "gui/models/work/progress.hpp"
 
 namespace rehearse::gui {
 

@@ -8,7 +8,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNotYet = std::numeric_limits<std::uint32_t>::max();
 
 struct Key {
   std::int64_t pid = 0;
@@ -26,8 +26,8 @@ struct Key {
 std::uint32_t find(const std::vector<Key>& keys, const Key& wanted, bool wait) {
   auto it = std::lower_bound(keys.begin(), keys.end(), wanted);
   const auto fits = [&](auto at) { return at != keys.end() && at->what() == wanted.what(); };
-  if (wait) return fits(it) ? it->number : kNone;
-  std::uint32_t best = kNone;
+  if (wait) return fits(it) ? it->number : kNotYet;
+  std::uint32_t best = kNotYet;
   Time distance = 1000;
   const auto take = [&](auto at) {
     if (!fits(at) || std::abs(at->begin - wanted.begin) > distance) return;
@@ -47,7 +47,7 @@ RowSpans::RowSpans(const Trace& trace, const Timeline& timeline) : origin_(timel
     rows.push_back({trace.spans.rank_class[row] + 1, trace.spans.op[row], trace.spans.step[row],
                     time_of(trace.spans.begin_s[row]), static_cast<std::uint32_t>(row)});
   std::sort(rows.begin(), rows.end());
-  rows_.assign(timeline.spans.size(), kNone);
+  rows_.assign(timeline.spans.size(), kNotYet);
   for (const Row& line : timeline.rows) {
     if (line.track < 0) continue;  // a summary
     const std::int64_t pid = timeline.processes[line.process].pid;
@@ -61,16 +61,16 @@ RowSpans::RowSpans(const Trace& trace, const Timeline& timeline) : origin_(timel
     }
   }
   std::sort(spans.begin(), spans.end());
-  spans_.assign(trace.spans.size(), kNoSpan);
+  spans_.assign(trace.spans.size(), kNotYet);
   for (const Key& row : rows) spans_[row.number] = find(spans, row, false);
 }
 
 SpanId RowSpans::span_of(std::size_t row) const {
-  return row < spans_.size() ? spans_[row] : kNoSpan;
+  return row < spans_.size() ? spans_[row] : kNotYet;
 }
 
 std::size_t RowSpans::row_of(SpanId span) const {
-  return span < rows_.size() && rows_[span] != kNone ? rows_[span] : kNoTraceRow;
+  return span < rows_.size() && rows_[span] != kNotYet ? rows_[span] : kNoTraceRow;
 }
 
 Time RowSpans::time_of(double seconds) const {

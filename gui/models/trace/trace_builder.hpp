@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gui/models/trace/event_kinds.hpp"
+#include "gui/models/timeline/event_kinds.hpp"
 #include "gui/models/trace/trace_draft.hpp"
 #include "gui/models/trace/trace_events.hpp"
 

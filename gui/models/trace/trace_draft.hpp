@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "gui/models/session/parallel.hpp"
 #include "gui/models/timeline/timeline.hpp"
+#include "gui/models/work/parallel.hpp"
 #include "simulator/schedule/purpose.hpp"
 
 namespace rehearse::gui {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "gui/models/timeline/timeline_layout.hpp"
+#include "gui/models/trace/timeline_layout.hpp"
 #include "gui/models/trace/trace_builder.hpp"
 #include "models/text/error.hpp"
 #include "simulator/report/json_reader.hpp"

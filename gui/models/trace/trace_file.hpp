@@ -1,23 +1,14 @@
 // Reads Chrome Trace Event files into timelines: those of Rehearse and of PyTorch's profiler (Kineto).
 #pragma once
 
-#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gui/models/timeline/timeline.hpp"
+#include "gui/models/work/progress.hpp"
 
 namespace rehearse::gui {
-
-// The progress of work on another thread.
-struct Progress {
-  std::atomic<double> share = 0;        // completed share, 0 to 1
-  std::atomic<bool> cancelled = false;  // set to request cancellation
-};
-
-// Thrown by cancelled work.
-struct Cancelled {};
 
 // Reads a file (.json or .json.gz) in one pass; a plain one can be larger than memory. Leaves out what is
 // broken, cut off or not understood, and reports it in Timeline::problems. Throws InputError if there is no

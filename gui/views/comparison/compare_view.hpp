@@ -3,11 +3,11 @@
 
 #include <QWidget>
 
-#include "gui/models/session/background.hpp"
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
+#include "gui/models/work/background.hpp"
 #include "gui/views/comparison/stacked_bars.hpp"
-#include "gui/views/tables/table_view.hpp"
-#include "gui/views/window/when_seen.hpp"
+#include "gui/views/parts/table_view.hpp"
+#include "gui/views/parts/when_seen.hpp"
 
 class QLabel;
 class QLineEdit;

@@ -1,7 +1,7 @@
 #include "gui/views/comparison/ops_view.hpp"
-#include "gui/views/window/command.hpp"
-#include "gui/views/window/export.hpp"
-#include "gui/views/window/placeholder.hpp"
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/export.hpp"
+#include "gui/views/parts/placeholder.hpp"
 
 #include <QAction>
 #include <QBoxLayout>

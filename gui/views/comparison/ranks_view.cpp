@@ -11,9 +11,9 @@
 #include <algorithm>
 
 #include "gui/models/comparison/comparison.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
-#include "gui/views/window/placeholder.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/placeholder.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

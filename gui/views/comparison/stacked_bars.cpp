@@ -5,7 +5,7 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

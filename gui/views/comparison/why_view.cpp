@@ -1,8 +1,8 @@
 #include "gui/views/comparison/why_view.hpp"
 #include "gui/models/scenario/scenario_difference.hpp"
 #include "gui/views/comparison/advice_rows.hpp"
-#include "gui/views/window/command.hpp"
-#include "gui/views/window/placeholder.hpp"
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/placeholder.hpp"
 
 #include <QAction>
 #include <QApplication>

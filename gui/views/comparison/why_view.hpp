@@ -4,9 +4,9 @@
 #include <QWidget>
 
 #include "gui/models/comparison/advice_trials.hpp"
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
 #include "gui/views/comparison/stacked_bars.hpp"
-#include "gui/views/window/when_seen.hpp"
+#include "gui/views/parts/when_seen.hpp"
 
 class QAction;
 class QBoxLayout;

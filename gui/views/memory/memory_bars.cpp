@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "gui/views/memory/memory_bars.hpp"
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

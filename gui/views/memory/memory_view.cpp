@@ -10,8 +10,8 @@
 
 #include "gui/views/memory/memory_bars.hpp"
 #include "gui/views/memory/memory_plot.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
 
 namespace rehearse::gui {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gui/models/memory/memory_stages.hpp"
-#include "gui/models/session/background.hpp"
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
+#include "gui/models/work/background.hpp"
 
 class QLabel;
 

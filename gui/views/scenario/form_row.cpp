@@ -1,8 +1,8 @@
 #include "gui/views/scenario/form_row.hpp"
 
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/scenario/choice_box.hpp"
 #include "gui/views/scenario/number_field.hpp"
-#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -14,8 +14,8 @@
 #include <QToolTip>
 
 #include "gui/models/scenario/toml_highlight.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "gui/models/scenario/scenario_draft.hpp"
 #include "gui/models/scenario/scenario_keys.hpp"
-#include "gui/models/session/background.hpp"
+#include "gui/models/work/background.hpp"
 
 class QCompleter;
 class QStringListModel;

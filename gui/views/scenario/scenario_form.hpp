@@ -11,7 +11,7 @@
 #include "gui/models/scenario/scenario_draft.hpp"
 #include "gui/models/scenario/scenario_fields.hpp"
 #include "gui/models/scenario/scenario_keys.hpp"
-#include "gui/models/session/background.hpp"
+#include "gui/models/work/background.hpp"
 
 class QLabel;
 

@@ -15,13 +15,13 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "gui/models/runs/run_list.hpp"
 #include "gui/models/scenario/scenario_difference.hpp"
 #include "gui/models/scenario/scenario_fields.hpp"
-#include "gui/models/session/run_list.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
 #include "gui/views/scenario/scenario_editor.hpp"
 #include "gui/views/scenario/scenario_form.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

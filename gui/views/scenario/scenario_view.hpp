@@ -12,13 +12,13 @@
 #include <memory>
 #include <vector>
 
+#include "gui/models/runs/session.hpp"
+#include "gui/models/runs/view_state.hpp"
 #include "gui/models/scenario/command_runner.hpp"
 #include "gui/models/scenario/scenario_check.hpp"
 #include "gui/models/scenario/scenario_draft.hpp"
-#include "gui/models/session/session.hpp"
 #include "gui/models/session/session_file.hpp"
-#include "gui/models/session/view_state.hpp"
-#include "gui/views/session/ask_to_save.hpp"
+#include "gui/views/parts/ask_to_save.hpp"
 
 namespace rehearse::gui {
 

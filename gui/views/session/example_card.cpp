@@ -5,7 +5,7 @@
 #include <QPainterPath>
 #include <cmath>
 
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

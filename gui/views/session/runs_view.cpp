@@ -9,8 +9,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
 
 namespace rehearse::gui {
 namespace {

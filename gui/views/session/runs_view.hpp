@@ -5,9 +5,9 @@
 #include <QTreeView>
 #include <QWidget>
 
-#include "gui/models/session/run_list.hpp"
-#include "gui/models/session/session.hpp"
-#include "gui/models/session/view_state.hpp"
+#include "gui/models/runs/run_list.hpp"
+#include "gui/models/runs/session.hpp"
+#include "gui/models/runs/view_state.hpp"
 
 namespace rehearse::gui {
 

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "gui/models/session/background.hpp"
+#include "gui/models/work/background.hpp"
 #include "gui/views/session/example_card.hpp"
 
 namespace rehearse::gui {

@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <map>
 
-#include "gui/views/session/choose_file.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/choose_file.hpp"
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/placeholder.hpp"
 #include "gui/views/tables/plot.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
-#include "gui/views/window/placeholder.hpp"
 #include "models/text/text.hpp"
 
 namespace rehearse::gui {

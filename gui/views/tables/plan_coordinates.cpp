@@ -10,7 +10,7 @@
 #include <set>
 
 #include "gui/models/tables/plan_words.hpp"
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 namespace {

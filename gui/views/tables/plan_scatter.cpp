@@ -14,10 +14,10 @@
 #include <cmath>
 
 #include "gui/models/tables/plan_words.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/labelled_box.hpp"
 #include "gui/views/tables/plot.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
-#include "gui/views/window/labelled_box.hpp"
 
 namespace rehearse::gui {
 namespace {

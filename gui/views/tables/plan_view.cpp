@@ -15,12 +15,12 @@
 #include <filesystem>
 
 #include "gui/models/tables/plan_words.hpp"
-#include "gui/views/session/choose_file.hpp"
+#include "gui/views/parts/choose_file.hpp"
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/export.hpp"
+#include "gui/views/parts/placeholder.hpp"
 #include "gui/views/tables/plan_coordinates.hpp"
 #include "gui/views/tables/plan_scatter.hpp"
-#include "gui/views/window/command.hpp"
-#include "gui/views/window/export.hpp"
-#include "gui/views/window/placeholder.hpp"
 #include "models/text/error.hpp"
 
 namespace rehearse::gui {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
 #include "gui/models/tables/result_file.hpp"
-#include "gui/views/tables/table_view.hpp"
+#include "gui/views/parts/table_view.hpp"
 
 class QBoxLayout;
 class QLabel;

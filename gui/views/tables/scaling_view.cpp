@@ -17,13 +17,13 @@
 
 #include "gui/models/scenario/scenario_difference.hpp"
 #include "gui/models/tables/sweep_setup.hpp"
-#include "gui/views/session/choose_file.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/choose_file.hpp"
+#include "gui/views/parts/command.hpp"
+#include "gui/views/parts/labelled_box.hpp"
+#include "gui/views/parts/placeholder.hpp"
 #include "gui/views/tables/plot.hpp"
 #include "gui/views/tables/sweep_setup.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
-#include "gui/views/window/labelled_box.hpp"
-#include "gui/views/window/placeholder.hpp"
 
 namespace rehearse::gui {
 namespace {

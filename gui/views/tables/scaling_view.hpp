@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "gui/models/session/background.hpp"
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
 #include "gui/models/tables/result_file.hpp"
-#include "gui/views/tables/table_view.hpp"
+#include "gui/models/work/background.hpp"
+#include "gui/views/parts/table_view.hpp"
 
 class QComboBox;
 class QLabel;

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "gui/models/scenario/scenario_check.hpp"
-#include "gui/models/session/background.hpp"
 #include "gui/models/tables/sweep_setup.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
+#include "gui/models/work/background.hpp"
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
 
 namespace rehearse::gui {
 namespace {

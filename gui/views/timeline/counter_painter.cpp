@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "gui/models/memory/memory_stages.hpp"
-#include "gui/models/timeline/span_details.hpp"
 #include "gui/models/topology/link_users.hpp"
-#include "gui/views/window/appearance.hpp"
+#include "gui/models/tracks/span_details.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -3,7 +3,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -10,7 +10,7 @@
 #include <QStaticText>
 
 #include "gui/models/timeline/mipmap.hpp"
-#include "gui/models/timeline/span_search.hpp"
+#include "gui/models/tracks/span_search.hpp"
 
 namespace rehearse::gui {
 

@@ -14,9 +14,9 @@
 #include <QStyledItemDelegate>
 #include <QTableView>
 
+#include "gui/views/parts/appearance.hpp"
+#include "gui/views/parts/command.hpp"
 #include "gui/views/timeline/row_painter.hpp"
-#include "gui/views/window/appearance.hpp"
-#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

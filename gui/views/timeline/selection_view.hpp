@@ -3,9 +3,9 @@
 
 #include <QWidget>
 
-#include "gui/models/session/background.hpp"
-#include "gui/models/timeline/area_totals.hpp"
-#include "gui/models/timeline/span_details.hpp"
+#include "gui/models/tracks/area_totals.hpp"
+#include "gui/models/tracks/span_details.hpp"
+#include "gui/models/work/background.hpp"
 
 class QComboBox;
 class QLabel;

@@ -7,13 +7,13 @@
 #include <QStyle>
 #include <QToolButton>
 
-#include "gui/models/timeline/area_totals.hpp"
-#include "gui/models/timeline/span_details.hpp"
+#include "gui/models/tracks/area_totals.hpp"
+#include "gui/models/tracks/span_details.hpp"
+#include "gui/views/parts/command.hpp"
 #include "gui/views/timeline/timeline_axis.hpp"
 #include "gui/views/timeline/timeline_canvas.hpp"
 #include "gui/views/timeline/timeline_labels.hpp"
 #include "gui/views/timeline/timeline_view.hpp"
-#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

@@ -6,11 +6,11 @@
 #include <QMouseEvent>
 #include <QToolTip>
 
-#include "gui/models/timeline/area_totals.hpp"
-#include "gui/models/timeline/span_details.hpp"
+#include "gui/models/tracks/area_totals.hpp"
+#include "gui/models/tracks/span_details.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/timeline/counter_painter.hpp"
 #include "gui/views/timeline/timeline_marks.hpp"
-#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -5,8 +5,8 @@
 #include <QPainter>
 #include <QToolTip>
 
-#include "gui/models/timeline/area_tracks.hpp"
-#include "gui/views/window/appearance.hpp"
+#include "gui/models/tracks/area_tracks.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -2,9 +2,9 @@
 
 #include <QPainter>
 
-#include "gui/models/timeline/area_totals.hpp"
+#include "gui/models/tracks/area_totals.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/timeline/row_painter.hpp"
-#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -3,8 +3,8 @@
 #include <QPainterPath>
 
 #include "gui/models/timeline/arrow_times.hpp"
-#include "gui/models/timeline/span_details.hpp"
-#include "gui/views/window/appearance.hpp"
+#include "gui/models/tracks/span_details.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 namespace rehearse::gui {
 

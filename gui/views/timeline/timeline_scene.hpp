@@ -7,12 +7,12 @@
 #include <map>
 #include <memory>
 
-#include "gui/models/session/background.hpp"
-#include "gui/models/session/session.hpp"
-#include "gui/models/timeline/group_summaries.hpp"
+#include "gui/models/runs/session.hpp"
 #include "gui/models/timeline/mipmap.hpp"
-#include "gui/models/timeline/span_search.hpp"
-#include "gui/models/timeline/track_layout.hpp"
+#include "gui/models/tracks/group_summaries.hpp"
+#include "gui/models/tracks/span_search.hpp"
+#include "gui/models/tracks/track_layout.hpp"
+#include "gui/models/work/background.hpp"
 
 namespace rehearse::gui {
 

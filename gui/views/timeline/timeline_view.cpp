@@ -11,12 +11,12 @@
 #include <QStackedLayout>
 #include <QToolButton>
 
+#include "gui/views/parts/export.hpp"
 #include "gui/views/timeline/minimap.hpp"
 #include "gui/views/timeline/timeline_axis.hpp"
 #include "gui/views/timeline/timeline_canvas.hpp"
 #include "gui/views/timeline/timeline_labels.hpp"
 #include "gui/views/timeline/timeline_legend.hpp"
-#include "gui/views/window/export.hpp"
 
 namespace rehearse::gui {
 

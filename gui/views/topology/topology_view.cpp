@@ -16,9 +16,9 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/views/parts/command.hpp"
 #include "gui/views/topology/topology_canvas.hpp"
 #include "gui/views/topology/use_plot.hpp"
-#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

@@ -5,10 +5,10 @@
 #include <QWidget>
 #include <memory>
 
-#include "gui/models/session/background.hpp"
-#include "gui/models/session/session.hpp"
+#include "gui/models/runs/session.hpp"
 #include "gui/models/topology/link_users.hpp"
 #include "gui/models/topology/topology_graph.hpp"
+#include "gui/models/work/background.hpp"
 
 class QComboBox;
 class QLabel;

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "gui/models/topology/link_users.hpp"
+#include "gui/views/parts/appearance.hpp"
 #include "gui/views/topology/topology_canvas.hpp"
-#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

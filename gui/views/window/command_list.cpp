@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 #include <array>
 
-#include "gui/views/window/command.hpp"
+#include "gui/views/parts/command.hpp"
 
 namespace rehearse::gui {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "gui/models/runs/session.hpp"
 #include "gui/models/session/loader.hpp"
-#include "gui/models/session/session.hpp"
 #include "gui/models/session/session_file.hpp"
-#include "gui/views/window/appearance.hpp"
+#include "gui/views/parts/appearance.hpp"
 
 class QAbstractItemView;
 class QActionGroup;

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "gui/models/session/recent_files.hpp"
+#include "gui/views/parts/export.hpp"
 #include "gui/views/scenario/scenario_view.hpp"
 #include "gui/views/session/example_card.hpp"
 #include "gui/views/session/start_page.hpp"
@@ -22,7 +23,6 @@
 #include "gui/views/tables/scaling_view.hpp"
 #include "gui/views/timeline/timeline_view.hpp"
 #include "gui/views/trace/record_dialog.hpp"
-#include "gui/views/window/export.hpp"
 #include "gui/views/window/main_window.hpp"
 #include "gui/views/window/message_bar.hpp"
 #include "gui/views/window/workspace.hpp"

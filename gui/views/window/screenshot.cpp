@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <iostream>
 
-#include "gui/views/window/export.hpp"
+#include "gui/views/parts/export.hpp"
 #include "gui/views/window/main_window.hpp"
 #include "models/text/error.hpp"
 #include "simulator/terminal/program.hpp"
