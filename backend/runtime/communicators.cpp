@@ -54,7 +54,7 @@ void refuse_unordered(const Schedule& schedule, const Communication& communicati
         if (peer == Peer::Kind::any) refuse(op, "receives from the first rank that sends");
         if (peer == Peer::Kind::sender) refuse(op, "replies to the rank that has sent");
         const int slot = communication.slot(static_cast<int>(p), static_cast<int>(i), static_cast<int>(m));
-        if (communication.slots(static_cast<int>(p))[static_cast<std::size_t>(slot)].stream != op.stream)
+        if (communication.slots_of(static_cast<int>(p))[static_cast<std::size_t>(slot)].stream != op.stream)
           refuse(op, "shares its peer and tag with an op of another stream, in no order between the two");
       }
     }

@@ -30,7 +30,7 @@ Wiring::Wiring(const Schedule& schedule, const Cluster& cluster, const std::vect
   for (int rank = 0; rank < schedule_.ranks(); ++rank) {
     const int program = communication_.program_of_rank(rank);
     if (program < 0) continue;
-    const std::vector<Slot>& slots = communication_.slots(program);
+    const std::vector<Slot>& slots = communication_.slots_of(program);
     for (std::size_t s = 0; s < slots.size(); ++s)
       if (slots[s].kind == Slot::Kind::receive_any)
         for (const int t : communication_.at(rank, static_cast<int>(s))) from_anyone_.insert(t);

@@ -103,7 +103,7 @@ private:
         // The slots of the ranks that take part determine overlap and channels.
         for (std::size_t r = 0; r < static_cast<std::size_t>(run_.jobs[j].phases[ph].schedule->ranks());
              ++r) {
-          const std::vector<Slot>& slots = talk.slots(talk.program_of_rank(static_cast<int>(r)));
+          const std::vector<Slot>& slots = talk.slots_of(talk.program_of_rank(static_cast<int>(r)));
           for (std::size_t s = 0; s < slots.size(); ++s)
             for (int t : talk.at(static_cast<int>(r), static_cast<int>(s))) {
               const int number = g_.first_transfer[{static_cast<int>(j), static_cast<int>(ph)}] + t;

@@ -299,7 +299,7 @@ private:
           const int phase_rank = schedule.first_rank(rank_class.role) + g_.ranks[node].rank;
           does.program = talk.program_of_rank(phase_rank);
           const int first = g_.first_transfer[{rank_class.job, static_cast<int>(ph)}];
-          const std::size_t slots = talk.slots(does.program).size();
+          const std::size_t slots = talk.slots_of(does.program).size();
           does.transfers.resize(slots);
           does.positions.resize(slots);
           for (std::size_t s = 0; s < slots; ++s) {

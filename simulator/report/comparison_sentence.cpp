@@ -69,7 +69,7 @@ struct Facts {
   double pass(const std::string& name) const { return value(by_pass, name); }
   double path(const std::string& kind) const { return value(on_path, kind); }
   bool servers() const { return result.plan.schedule->roles.size() > 1; }
-  std::string slots() const {
+  std::string idle_slots() const {
     const StrategyChoice& strategy = result.scenario.strategy;
     const Slots slots =
         slots_of(strategy.schedule, strategy.pipeline, result.scenario.microbatches, strategy.virtual_stages);
@@ -198,9 +198,10 @@ std::string why_communication(const Facts& a, const Facts& b, double difference)
 std::string why_bubble(const Facts& a, const Facts& b, double difference) {
   const bool base = a.result.scenario.strategy.pipeline > 1, other = b.result.scenario.strategy.pipeline > 1;
   const bool more = difference > 0;
-  if (other && !base) return fmt::format("{} slots of the pipeline are idle", b.slots());
+  if (other && !base) return fmt::format("{} slots of the pipeline are idle", b.idle_slots());
   if (base && !other) return "there is no pipeline";
-  if (a.slots() != b.slots()) return fmt::format("{} slots are idle instead of {}", b.slots(), a.slots());
+  if (a.idle_slots() != b.idle_slots())
+    return fmt::format("{} slots are idle instead of {}", b.idle_slots(), a.idle_slots());
   if (more && !b.slow_device().empty() && a.slow_device().empty()) return b.slow_device();
   if (a.schedule() != b.schedule())
     return fmt::format("the schedule is {} instead of {}", b.schedule(), a.schedule());

@@ -36,7 +36,7 @@ public:
   std::vector<Transfer> transfers;
   int patterns = 0;
 
-  const std::vector<Slot>& slots(int program) const { return slots_[program]; }
+  const std::vector<Slot>& slots_of(int program) const { return slots_[program]; }
   // Returns the slot of message number `part` of an exchange, or of a collective (part 0).
   int slot(int program, int op, int part) const {
     return slot_of_part_[program][first_part_[program][op] + part];

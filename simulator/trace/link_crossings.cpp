@@ -61,7 +61,7 @@ int LinkCrossings::pattern_of(std::size_t row, int part) {
     for (const int number : communication.at(first + rank, slot)) {
       const Transfer& transfer = communication.transfers[number];
       if (transfer.collective) {
-        add_collective(schedule, job, number, communication.slots(program)[slot], first + rank, sums);
+        add_collective(schedule, job, number, communication.slots_of(program)[slot], first + rank, sums);
       } else if (transfer.ranks.front() == first + rank) {
         add_route(job.endpoints[transfer.ranks[0]], job.endpoints[transfer.ranks[1]], -1, 1, sums);
       }
