@@ -12,6 +12,7 @@
 #include "models/kernels.hpp"
 #include "models/text/error.hpp"
 #include "simulator/costs/memory.hpp"
+#include "simulator/schedule/peak_memory.hpp"
 
 namespace rehearse {
 namespace {
@@ -273,12 +274,9 @@ std::vector<TrainedKernel> trained_kernels(const Schedule& schedule) {
   double step_bytes = 0;
   for (std::size_t r = 0; r < schedule.roles.size(); ++r)
     for (int rank = 0; rank < schedule.roles[r].size(); ++rank)
-      if (const int program = schedule.program_of(static_cast<int>(r), rank); program >= 0) {
-        double bytes = 0;
-        for (const Tensor& tensor : schedule.programs[static_cast<std::size_t>(program)].tensors)
-          bytes += tensor.bytes.at(schedule.roles[r], rank) / tensor.shards;
-        step_bytes = std::max(step_bytes, bytes);
-      }
+      if (const int program = schedule.program_of(static_cast<int>(r), rank); program >= 0)
+        step_bytes = std::max(step_bytes, tensor_bytes(schedule.programs[static_cast<std::size_t>(program)],
+                                                       schedule.roles[r], rank));
   for (const Work& work : schedule.works)
     for (Kernel kernel : work.kernels) {
       kernel.count = 1;

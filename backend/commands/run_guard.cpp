@@ -22,6 +22,7 @@
 #include "models/text/error.hpp"
 #include "models/text/output_file.hpp"
 #include "models/text/printable.hpp"
+#include "simulator/schedule/peak_memory.hpp"
 
 namespace rehearse {
 namespace {
@@ -32,12 +33,6 @@ constexpr double kProcessBytes = 24e6;
 // system's scheduler.
 constexpr int kRanksOfCore = 16, kTimedRanksOfCore = 64;
 constexpr int kFewCores = 2;  // a machine with fewer counts as if it had as many
-
-double bytes_of_tensors(const Program& program, const Role& role, int rank) {
-  double bytes = 0;
-  for (const Tensor& tensor : program.tensors) bytes += tensor.bytes.at(role, rank) / tensor.shards;
-  return bytes;
-}
 
 // A stream has a buffer to send from and one to receive into (bare_workload.cpp).
 double bytes_of_buffers(const Program& program, const Role& role, int rank) {
@@ -102,7 +97,7 @@ RunNeeds needs_of(const Plan& plan, bool trained) {
       const auto [it, fresh] = of_program.try_emplace(number, 0);
       const Program& program = schedule.programs[static_cast<std::size_t>(number)];
       if (fresh)
-        it->second = trained ? bytes_of_tensors(program, role, rank) : bytes_of_buffers(program, role, rank);
+        it->second = trained ? tensor_bytes(program, role, rank) : bytes_of_buffers(program, role, rank);
       needs.bytes += it->second;
     }
   }

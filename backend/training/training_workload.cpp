@@ -443,7 +443,7 @@ private:
     if (step > 0 && step % kept_ == 0 && !keeps_all_) make_batches(call.stream, step);
   }
 
-  // Makes the data of a step and of those after it, as many as are kept.
+  // Generates the data of `kept_` steps, beginning with step `first`.
   void make_batches(int stream, long first) {
     for (long step = first; step < std::min(first + kept_, steps_); ++step) make_batch(stream, step);
   }

@@ -9,17 +9,11 @@
 
 namespace rehearse {
 
-namespace {
-
-using Members = std::vector<int>;
-
-}  // namespace
-
 std::string misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members) {
   if (members.size() < 2 || algorithm == Algorithm::automatic) return {};
   const AlgorithmEntry& entry = entry_of(algorithm);
   if (!entry.same_on_every_node && !entry.misfit) return {};
-  const std::vector<Members> nodes = members_by_node(cluster, members);
+  const std::vector<std::vector<int>> nodes = members_by_node(cluster, members);
   for (std::size_t i = 1; entry.same_on_every_node && i < nodes.size(); ++i)
     if (nodes[i].size() != nodes[0].size())
       return fmt::format("{} members on one node and {} on another; allowed: the same number on every node",
@@ -42,7 +36,7 @@ CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
 
 std::vector<PlanEdge> stage_edges(const Stage& stage) {
   std::vector<PlanEdge> edges;
-  for (const Members& group : stage.groups) {
+  for (const std::vector<int>& group : stage.groups) {
     if (stage.kind == Stage::Kind::give)
       edges.push_back({group[0], group[1]});
     else if (stage.kind == Stage::Kind::take_back)
@@ -60,7 +54,7 @@ std::vector<PlanEdge> stage_edges(const Stage& stage) {
   }
   // For each pair: the receiver's part of the sender's block, and the sender's own part summed over all
   // nodes.
-  for (const Members& node : stage.exchanges)
+  for (const std::vector<int>& node : stage.exchanges)
     for (const int from : node)
       for (const int to : node)
         if (from != to) edges.insert(edges.end(), 2, {from, to});
@@ -129,14 +123,14 @@ std::vector<StageShare> stage_shares(const Lane& lane) {
 std::vector<std::vector<int>> double_tree(int n) {
   // In the first tree, a node's lowest set bit gives its height. Its parent has the next higher bit set
   // instead or, if there is no such node, only the remaining higher bits. Odd nodes are leaves.
-  Members first(static_cast<std::size_t>(n), -1);
+  std::vector<int> first(static_cast<std::size_t>(n), -1);
   for (int i = 1; i < n; ++i) {
     const int lowest = i & -i, up = (i ^ lowest) | (lowest << 1);
     first[i] = up < n ? up : i ^ lowest;
   }
   // In the second tree the odd nodes are inner nodes: it is the mirror image or, for odd n, the first tree
   // shifted by one.
-  Members second(first.size(), -1);
+  std::vector<int> second(first.size(), -1);
   const auto moved = [n](int i) { return n % 2 == 0 ? n - 1 - i : (i + 1) % n; };
   for (int i = 0; i < n; ++i) second[moved(i)] = first[i] < 0 ? -1 : moved(first[i]);
   return {first, second};

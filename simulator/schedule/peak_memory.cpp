@@ -66,4 +66,10 @@ double peak_worker_bytes(const Schedule& schedule) {
   return most;
 }
 
+double tensor_bytes(const Program& program, const Role& role, int rank) {
+  double bytes = 0;
+  for (const Tensor& tensor : program.tensors) bytes += tensor.bytes.at(role, rank) / tensor.shards;
+  return bytes;
+}
+
 }  // namespace rehearse

@@ -10,4 +10,7 @@ namespace rehearse {
 // transfers.
 double peak_worker_bytes(const Schedule& schedule);
 
+// Returns the bytes of all tensors of a rank together, whenever they are live.
+double tensor_bytes(const Program& program, const Role& role, int rank);
+
 }  // namespace rehearse

@@ -15,16 +15,14 @@ std::vector<Lane> switched_lanes(const AlgorithmGroup& group) {
     const std::vector<int> order = turn_into(stage, Stage::Kind::switched);
     stage.groups = split_by_node(group, order);
     if (stage.groups.size() < 2) continue;
-    for (const std::vector<int>& tree : double_tree(static_cast<int>(stage.groups.size()))) {
-      std::vector<int>& parents = stage.parents.emplace_back(group.members.size(), -1);
-      for (std::size_t g = 0; g < tree.size(); ++g)
-        if (tree[g] >= 0) parents[stage.groups[g].front()] = stage.groups[tree[g]].front();
-    }
+    std::vector<int> heads;
+    for (const std::vector<int>& node : stage.groups) heads.push_back(node.front());
+    stage.parents = trees_over(heads, std::vector<int>(group.members.size(), -1));
   }
   return lanes;
 }
 
-// NVLS needs NVSwitches that can sum.
+// NVLS needs NVSwitches that add.
 std::string switch_misfit(const AlgorithmGroup& group) {
   const Node& node = group.cluster.node();
   bool processors = false;
@@ -62,7 +60,8 @@ TransferCost nvls_stage_cost(const StageOnNetwork& stage, double bytes, const Pr
   return nvls_cost(bytes, stage.shape, protocol);
 }
 
-// Rings or, if there are trees, these with the members of a node as a chain below its head.
+// Replaces the sums in the switches by rings or, if there are trees, by these trees, in which the other
+// members of a node follow its head as a chain.
 void into_rings_or_trees(Stage& stage, int) {
   stage.kind = stage.parents.empty() ? Stage::Kind::all_reduce : Stage::Kind::trees;
   if (stage.parents.empty()) return;

@@ -161,11 +161,6 @@ void write_csv(const KernelQuestion& q, const KernelAnswer& a, const Device& dev
   out << '\n';
 }
 
-template <std::size_t N>
-std::vector<std::string> all_of(const std::array<std::string_view, N>& names) {
-  return {names.begin(), names.end()};
-}
-
 template <typename Enum, std::size_t N>
 Enum named(const std::array<std::string_view, N>& names, const std::string& name) {
   return static_cast<Enum>(std::find(names.begin(), names.end(), name) - names.begin());

@@ -93,7 +93,7 @@ private:
 
 namespace {
 
-// The order of both schedules, without their texts.
+// Returns what both schedules share: all but their titles and texts.
 constexpr OrderEntry dualpipe(bool mirrored) {
   return {
       .placement = PartPlacement::vee,
