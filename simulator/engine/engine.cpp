@@ -114,8 +114,10 @@ Trace Simulation::run() {
 
   Trace trace;
   trace.run = run_;
-  for (const Layout::Class& c : layout_.classes)
-    trace.classes.push_back({c.job, c.role, c.phases.front().program, c.ranks});
+  for (std::size_t c = 0; c < layout_.classes.size(); ++c) {
+    const Layout::Class& its = layout_.classes[c];
+    trace.classes.push_back({its.job, its.role, its.phases.front().program, its.ranks, classes_[c].issued_s});
+  }
   std::size_t spans = 0;
   for (const Stream& s : streams_) spans += s.spans.size();
   trace.spans.reserve(spans);

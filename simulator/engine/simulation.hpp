@@ -60,6 +60,7 @@ private:
     std::vector<std::vector<long>> done;     // by phase and op: how often it has ended
     std::vector<std::vector<char>> awaited;  // by phase and op: another stream depends on it
     std::vector<int> streams;                // indices into streams_
+    double issued_s = 0;                     // by the process that issues its ops
     std::vector<int> streams_ended;          // by phase: how many have ended it
     Counters counters;
     std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase: the turns of its program

@@ -323,6 +323,7 @@ double Simulation::issue(Stream& stream) {
   const bool waits = options_.launches.blocking || (!does(stream).waits.empty() && does(stream).waits[op]);
   if (waits) stream.host_s = std::max(stream.host_s, stream.local_time_s);
   stream.host_s += does(stream).launch_s[op];
+  classes_[stream.rank_class].issued_s += does(stream).launch_s[op];
   return stream.host_s;
 }
 

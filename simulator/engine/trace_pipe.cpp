@@ -118,6 +118,7 @@ bool send_trace(const Trace& trace, int file) {
     w.value(c.role);
     w.value(c.phase_program);
     w.values(c.ranks);
+    w.value(c.issued_s);
   }
   pass(w, trace);
   w.value(trace.job_failed.size());
@@ -149,6 +150,7 @@ bool receive_trace(int file, Trace& trace, std::string& failure) {
     r.value(c.role);
     r.value(c.phase_program);
     r.values(c.ranks);
+    r.value(c.issued_s);
     trace.classes.push_back(std::move(c));
   }
   pass(r, trace);

@@ -58,7 +58,7 @@ std::vector<Figure> figures_of(const Result& result, double samples) {
 }
 
 double samples_per_step(const Result& result) {
-  return result.plan.schedule->samples;
+  return result.metrics.samples;
 }
 
 bool same_samples(const Result& base, const Result& other) {

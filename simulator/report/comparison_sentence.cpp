@@ -41,28 +41,21 @@ struct Facts {
 
   Facts(const Result& r, double samples) : result(r), scale(samples) {
     const Metrics& m = r.metrics;
-    const int step = last_step_number(r.trace, 0);
     const double share = 1 / (scale * r.plan.schedule->optimizer_steps);  // of the trace's step
-    for (const LinkLoad& load : step_traffic(r.trace, 0, *r.scenario.cluster, m.asynchrony).links) {
+    for (const LinkLoad& load : traffic_of(r).links) {
       const double bandwidth = r.scenario.cluster->bandwidth(load.link), bytes = load.bytes / scale;
       if (bytes / bandwidth <= link.busy_s) continue;
       link = {r.scenario.cluster->link_name(load.link), bytes, bandwidth, bytes / bandwidth};
     }
-    std::map<int, double> by_class;
-    for (std::size_t row = 0; row < r.trace.spans.size(); ++row) {
-      const Op& op = r.trace.op_of(row);
-      if (op.kind != OpKind::compute || r.trace.spans.step[row] != step || on_server(r.trace, row)) continue;
-      const RankClass& who = r.trace.classes[r.trace.spans.rank_class[row]];
-      auto ranks = static_cast<double>(who.ranks.size());
-      if (m.asynchrony)  // rounds that this worker does in the time of a step
-        ranks *= m.asynchrony->workers[who.ranks.front()].rounds_per_s * m.step_time_s;
-      by_class[r.trace.spans.rank_class[row]] +=
-          (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) * share;
-      by_pass[std::string(kPassNames[static_cast<std::size_t>(op.pass)])] +=
-          ranks * (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) / m.devices * share;
+    Computed computed = computed_in(r.trace, m, share);
+    if (r.rounds) {
+      const Computed shorter = computed_in(r.rounds->shorter, m, share);
+      computed = {r.rounds->extended(shorter.by_class, computed.by_class),
+                  r.rounds->extended(shorter.by_pass, computed.by_pass)};
     }
-    for (const auto& [rank_class, seconds] : by_class) slowest_s = std::max(slowest_s, seconds);
-    for (const auto& [kind, seconds] : seconds_by_kind(r.path)) on_path[kind] = seconds * share;
+    by_pass = std::move(computed.by_pass);
+    for (const auto& [rank_class, seconds] : computed.by_class) slowest_s = std::max(slowest_s, seconds);
+    for (const auto& [kind, seconds] : path_by_kind(r)) on_path[kind] = seconds * share;
     if (m.mfu > 0) flops = m.model_tflops_per_device * 1e12 * m.hfu / m.mfu * m.step_time_s / scale;
   }
 
@@ -92,6 +85,32 @@ struct Facts {
   }
 
 private:
+  // Compute seconds of the last step in a trace: of each class of workers, and of a mean device.
+  struct Computed {
+    std::map<std::string, double> by_class, by_pass;
+  };
+  static Computed computed_in(const Trace& trace, const Metrics& m, double share) {
+    Computed computed;
+    const int step = last_step_number(trace, 0);
+    for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+      const Op& op = trace.op_of(row);
+      if (op.kind != OpKind::compute || trace.spans.step[row] != step || on_server(trace, row)) continue;
+      const RankClass& who = trace.classes[trace.spans.rank_class[row]];
+      auto ranks = static_cast<double>(who.ranks.size());
+      if (m.asynchrony)  // rounds that this worker does in the time of a step
+        ranks *= m.asynchrony->workers[who.ranks.front()].rounds_per_s * m.step_time_s;
+      const double seconds = trace.spans.end_s[row] - trace.spans.begin_s[row];
+      computed.by_class[std::to_string(trace.spans.rank_class[row])] += seconds * share;
+      computed.by_pass[std::string(kPassNames[static_cast<std::size_t>(op.pass)])] +=
+          ranks * seconds / m.devices * share;
+    }
+    return computed;
+  }
+  static StepTraffic traffic_of(const Result& r) {
+    const Cluster& cluster = *r.scenario.cluster;
+    return r.rounds ? whole_traffic(r.trace, *r.rounds, cluster)
+                    : step_traffic(r.trace, 0, cluster, r.metrics.asynchrony);
+  }
   static double value(const std::map<std::string, double>& map, const std::string& key) {
     const auto it = map.find(key);
     return it == map.end() ? 0 : it->second;

@@ -37,7 +37,7 @@ ordered_json path_json(const Result& result) {
   ordered_json json;
   json["segments"] = ordered_json::array();
   const double steps = result.plan.schedule->optimizer_steps;
-  for (const auto& [kind, seconds] : seconds_by_kind(result.path))
+  for (const auto& [kind, seconds] : path_by_kind(result))
     json["segments"].push_back(
         {{"kind", kind}, {"seconds", seconds / steps}, {"share", seconds / steps / step_s}});
   json["ten_percent_faster"] = ordered_json::array();
@@ -193,6 +193,8 @@ ordered_json to_json(const Result& result) {
   json["engine"] = {{"fidelity", result.trace.engine.fidelity},
                     {"classes", result.trace.engine.classes},
                     {"events", result.trace.engine.events}};
+  if (result.rounds)  // the others repeat a round of these
+    json["engine"]["simulated_microbatches"] = result.rounds->microbatches;
   if (result.uncertainty) json["uncertainty"] = to_json(*result.uncertainty);
   const std::string& framework = result.scenario.framework.name;
   json["framework"] = framework.empty() ? "none" : framework;

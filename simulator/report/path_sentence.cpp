@@ -53,18 +53,38 @@ std::string longer(const Result& result) {
       listed(losses, step_s, " would make the step longer by"));
 }
 
+// Returns the seconds of a path by kind; what devices compute in any pass is "compute".
+std::map<std::string, double> compute_and_others(const std::vector<PathSegment>& path, const Trace& trace) {
+  std::map<std::string, double> by_kind;
+  for (const PathSegment& segment : path) {
+    const bool computes = segment.row != kNoRow && trace.op_of(segment.row).kind == OpKind::compute &&
+                          segment.kind != "server work" && segment.kind != kLaunches;
+    by_kind[computes ? "compute" : segment.kind] += segment.end_s - segment.begin_s;
+  }
+  return by_kind;
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, double>> path_by_kind(const Result& result) {
+  std::vector<std::pair<std::string, double>> kinds = seconds_by_kind(result.path);
+  if (result.rounds == nullptr) return kinds;
+  const auto shorter = seconds_by_kind(result.rounds->shorter_path);
+  const auto whole = result.rounds->extended({shorter.begin(), shorter.end()}, {kinds.begin(), kinds.end()});
+  kinds.assign(whole.begin(), whole.end());
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return kinds;
+}
 
 std::string critical_path_sentence(const Result& result) {
   if (result.path.empty()) return "";
   const double step_s = result.metrics.step_time_s;
-  std::map<std::string, double> by_kind;
-  for (const PathSegment& segment : result.path) {
-    const bool computes = segment.row != kNoRow && result.trace.op_of(segment.row).kind == OpKind::compute &&
-                          segment.kind != "server work" && segment.kind != kLaunches;
-    by_kind[computes ? "compute" : segment.kind] +=
-        (segment.end_s - segment.begin_s) / result.plan.schedule->optimizer_steps;
-  }
+  std::map<std::string, double> by_kind = compute_and_others(result.path, result.trace);
+  if (result.rounds)
+    by_kind = result.rounds->extended(compute_and_others(result.rounds->shorter_path, result.rounds->shorter),
+                                      std::move(by_kind));
+  for (auto& [kind, seconds] : by_kind) seconds /= result.plan.schedule->optimizer_steps;
   const std::string parts = listed(largest({by_kind.begin(), by_kind.end()}, step_s), step_s);
   Amounts savings;
   bool simulated = true;

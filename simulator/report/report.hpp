@@ -11,6 +11,7 @@
 #include "simulator/report/uncertainty.hpp"
 #include "simulator/scenario/advice.hpp"
 #include "simulator/trace/measurement.hpp"
+#include "simulator/trace/repeated_rounds.hpp"
 
 namespace rehearse {
 
@@ -45,6 +46,8 @@ struct Result {
   std::vector<SlowCost> slow = {};        // of all slowed parts together, then of some alone
   std::optional<Uncertainty> uncertainty = std::nullopt;  // of the step time; nullopt: not asked for
   std::optional<TriedRemedies> remedies = std::nullopt;   // nullopt: not tried
+  // If set, plan, trace and path are those of a step with fewer micro-batches; metrics are of the whole step.
+  const RepeatedRounds* rounds = nullptr;
 };
 
 // An input on which the answer is based, and its quality. `cost`: inputs only of the answer's money, energy
@@ -90,6 +93,8 @@ std::string cost_sentence(const Result& result);
 // it is.
 std::string training_sentence(const Result& result);
 
+// Returns the seconds of the whole critical path by kind, the longest first.
+std::vector<std::pair<std::string, double>> path_by_kind(const Result& result);
 // Describes what determines the step time, and what would help most; empty if the path was not asked for.
 std::string critical_path_sentence(const Result& result);
 

@@ -162,43 +162,57 @@ StepWindow own_last_step(const Trace& trace, int rank_class) {
   return window;
 }
 
-}  // namespace
+// A class's parts of its own window, and the window's length.
+struct ClassParts {
+  Sums sums;
+  long double window_s = 0, ranks = 0;
+};
 
-Breakdown break_down(const Trace& trace, int job) {
+// Returns the parts of each class of workers.
+std::vector<ClassParts> parts_of_classes(const Trace& trace, int job) {
+  const Schedule& last = *trace.run.jobs[job].phases.back().schedule;
   StepWindow step;
-  std::optional<AsynchronyFigures> asynchrony;
-  if (trace.run.jobs[job].phases.back().schedule->asynchrony)
-    asynchrony = asynchrony_figures(trace, job);
-  else
+  if (last.asynchrony) {
+    const AsynchronyFigures figures = asynchrony_figures(trace, job);
+    step = {figures.window_begin_s, figures.window_end_s};
+  } else {
     step = last_step(trace, job);
-  Sums total;
-  long double ranks = 0;
+  }
+  std::vector<ClassParts> parts;
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
     const RankClass& rank_class = trace.classes[c];
-    const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
     if (rank_class.job != job || rank_class.role != kWorkers) continue;
-    auto weight = static_cast<long double>(rank_class.ranks.size());
-    ranks += weight;
     StepWindow window = step;
-    if (asynchrony) {  // scaled to the time of a step
-      window = {asynchrony->window_begin_s, asynchrony->window_end_s};
-      weight *= static_cast<long double>(schedule.samples / asynchrony->samples_per_s) /
-                (static_cast<long double>(window.end_s) - window.begin_s);
-    } else if (trace.run.jobs[job].phases.back().schedule->staggered) {
-      window = own_last_step(trace, static_cast<int>(c));
-      if (window.end_s > window.begin_s)
-        weight *= (static_cast<long double>(step.end_s) - step.begin_s) /
-                  (static_cast<long double>(window.end_s) - window.begin_s);
-    }
-    const Sums sums = ClassBreakdown(trace, static_cast<int>(c), window).run();
-    total.compute += weight * sums.compute;
-    total.data_stall += weight * sums.data_stall;
-    total.pipeline_bubble += weight * sums.pipeline_bubble;
-    total.other += weight * sums.other;
-    total.launches += weight * sums.launches;
-    total.process += weight * sums.process;
-    total.slowed += weight * sums.slowed;
-    for (const auto& [purpose, seconds] : sums.exposed) total.exposed[purpose] += weight * seconds;
+    if (last.staggered && !last.asynchrony) window = own_last_step(trace, static_cast<int>(c));
+    parts.push_back({ClassBreakdown(trace, static_cast<int>(c), window).run(),
+                     static_cast<long double>(window.end_s) - window.begin_s,
+                     static_cast<long double>(rank_class.ranks.size())});
+  }
+  return parts;
+}
+
+// Calls visit() with each pair of equal members.
+template <class Visit>
+void each_part(Sums& a, const Sums& b, Visit visit) {
+  for (long double Sums::*part : {&Sums::compute, &Sums::data_stall, &Sums::pipeline_bubble, &Sums::other,
+                                  &Sums::launches, &Sums::process, &Sums::slowed})
+    visit(a.*part, b.*part);
+  for (const auto& entry : b.exposed) a.exposed.try_emplace(entry.first, 0);
+  for (auto& [purpose, seconds] : a.exposed) {
+    const auto other = b.exposed.find(purpose);
+    visit(seconds, other == b.exposed.end() ? 0 : other->second);
+  }
+}
+
+// Returns the mean over all ranks, each scaled from its own window to the time of a step; a window of no time
+// is not scaled.
+Breakdown mean_of(const std::vector<ClassParts>& classes, long double step_s) {
+  Sums total;
+  long double ranks = 0, exposed = 0;
+  for (const ClassParts& its : classes) {
+    ranks += its.ranks;
+    const long double weight = its.ranks * (its.window_s > 0 ? step_s / its.window_s : 1);
+    each_part(total, its.sums, [&](long double& sum, long double seconds) { sum += weight * seconds; });
   }
   Breakdown breakdown;
   if (ranks == 0) return breakdown;
@@ -210,13 +224,42 @@ Breakdown break_down(const Trace& trace, int job) {
   breakdown.launches_s = mean(total.launches);
   breakdown.process_s = mean(total.process);
   breakdown.slowed_s = mean(total.slowed);
-  long double exposed = 0;
   for (const auto& [purpose, seconds] : total.exposed) {
     exposed += seconds;
     breakdown.exposed_s[purpose] = mean(seconds);
   }
   breakdown.exposed_communication_s = mean(exposed);
   return breakdown;
+}
+
+// Returns the time of a step to which the classes' windows are scaled.
+long double step_seconds(const Trace& trace, int job) {
+  const Schedule& schedule = *trace.run.jobs[job].phases.back().schedule;
+  if (schedule.asynchrony)
+    return static_cast<long double>(schedule.samples / asynchrony_figures(trace, job).samples_per_s);
+  const StepWindow step = last_step(trace, job);
+  return static_cast<long double>(step.end_s) - step.begin_s;
+}
+
+}  // namespace
+
+Breakdown break_down(const Trace& trace, int job) {
+  return mean_of(parts_of_classes(trace, job), step_seconds(trace, job));
+}
+
+Breakdown break_down(const Trace& shorter, const Trace& longer, double repeats) {
+  const std::vector<ClassParts> few = parts_of_classes(shorter, 0);
+  std::vector<ClassParts> whole = parts_of_classes(longer, 0);
+  const auto extend = [&](long double& figure, long double at_shorter) {
+    figure += static_cast<long double>(repeats) * (figure - at_shorter);
+  };
+  for (std::size_t c = 0; c < whole.size(); ++c) {
+    each_part(whole[c].sums, few[c].sums, extend);
+    extend(whole[c].window_s, few[c].window_s);
+  }
+  long double step_s = step_seconds(longer, 0);
+  extend(step_s, step_seconds(shorter, 0));
+  return mean_of(whole, step_s);
 }
 
 }  // namespace rehearse

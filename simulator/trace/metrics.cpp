@@ -4,7 +4,6 @@
 
 #include "models/text/error.hpp"
 #include "simulator/trace/rows.hpp"
-#include "simulator/trace/step_traffic.hpp"
 
 namespace rehearse {
 
@@ -33,8 +32,7 @@ StepWindow last_step(const Trace& trace, int job) {
   return window;
 }
 
-void add_traffic(Metrics& metrics, const Trace& trace, const Cluster& cluster) {
-  const StepTraffic traffic = step_traffic(trace, 0, cluster, metrics.asynchrony);
+void set_traffic(Metrics& metrics, const StepTraffic& traffic, const Cluster& cluster) {
   metrics.network_bytes_per_step = traffic.bytes;
   metrics.busiest_link.clear();
   metrics.busiest_utilization = 0;
@@ -73,6 +71,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
 
   const double steps_of_schedule = schedule.optimizer_steps;
   metrics.step_time_s = schedule_s / steps_of_schedule;
+  metrics.samples = schedule.samples;
   metrics.samples_per_s = schedule.samples / schedule_s;
   metrics.tokens_per_s = schedule.tokens / schedule_s;
   metrics.devices = schedule.roles.front().size();
@@ -102,7 +101,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
 
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
     metrics.host_memory = host_memory_use(trace, 0, *scenario.cluster);
-  add_traffic(metrics, trace, *scenario.cluster);
+  set_traffic(metrics, step_traffic(trace, 0, *scenario.cluster, metrics.asynchrony), *scenario.cluster);
   return metrics;
 }
 

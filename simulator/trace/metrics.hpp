@@ -10,6 +10,7 @@
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/asynchrony.hpp"
+#include "simulator/trace/step_traffic.hpp"
 #include "simulator/trace/trace.hpp"
 
 namespace rehearse {
@@ -60,6 +61,7 @@ struct HostMemoryUse {
 
 struct Metrics {
   double step_time_s = 0;
+  double samples = 0;  // trained in the schedule, which may have several optimizer steps
   double samples_per_s = 0;
   double tokens_per_s = 0;  // 0: the model has no tokens
   int devices = 0;
@@ -80,12 +82,14 @@ struct Metrics {
 Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan);
 
 // Sets the bytes that job 0 puts on the network in a step, and the busiest link, from metrics.step_time_s and
-// metrics.asynchrony.
-void add_traffic(Metrics& metrics, const Trace& trace, const Cluster& cluster);
+// a step's traffic.
+void set_traffic(Metrics& metrics, const StepTraffic& traffic, const Cluster& cluster);
 
 // Returns the breakdown of the last step of one job, mean over the ranks of role "worker". For asynchronous
 // workers: of each worker's rounds in the window, scaled so that it also adds up to the step.
 Breakdown break_down(const Trace& trace, int job);
+// The same for a step that has `repeats` times what the longer trace has more than the shorter one.
+Breakdown break_down(const Trace& shorter, const Trace& longer, double repeats);
 // The beginning of the last step of a job (the end of the step before, or 0) and its end; for asynchronous
 // workers, the window in which they are measured.
 struct StepWindow {

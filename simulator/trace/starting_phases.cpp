@@ -79,7 +79,7 @@ Metrics mean_over_phases(const std::vector<Metrics>& phases, const Trace& trace,
     mean.*rate = mean_rate(phases, [&](const Metrics& m) { return m.*rate; });
   mean.breakdown = mean_breakdown(phases);
   mean.asynchrony = figures_of_all(phases);
-  add_traffic(mean, trace, cluster);
+  set_traffic(mean, step_traffic(trace, 0, cluster, mean.asynchrony), cluster);
   return mean;
 }
 

@@ -19,6 +19,7 @@ struct RankClass {
   int job = 0, role = 0;
   int phase_program = 0;   // program in the first phase's schedule
   std::vector<int> ranks;  // of the role, ascending; the first one represents all
+  double issued_s = 0;     // simulated: how long the rank's process took to issue kernels, in the entire run
 };
 
 // Spans of ops in seconds of simulated (or measured) time. Columns have equal length; rows are ordered by

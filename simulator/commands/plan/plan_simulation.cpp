@@ -25,18 +25,24 @@ bool is_of_gradients(const Op& op) {
          op.purpose == Purpose::gradient_sync || op.purpose == Purpose::weights;
 }
 
+// Returns how long the critical path is in gradients, updates and delays by collectives.
+double on_path_for_gradients_s(const Trace& trace) {
+  double seconds = 0;
+  for (const PathSegment& segment : critical_path(trace, 0)) {
+    const double length_s = segment.end_s - segment.begin_s;
+    if (segment.row == kNoRow || is_of_gradients(trace.op_of(segment.row)))
+      seconds += length_s;
+    else if (!trace.spans.slowed_s.empty())
+      seconds += std::min(length_s, trace.spans.slowed_s[segment.row]);
+  }
+  return seconds;
+}
+
 double without_gradients_s(const Prediction& p) {
   if (p.metrics.asynchrony) return 0;
-  double rest_s = p.metrics.step_time_s;
-  const double steps = p.plan.schedule->optimizer_steps;
-  for (const PathSegment& segment : critical_path(p.trace, 0)) {
-    const double length_s = segment.end_s - segment.begin_s;
-    if (segment.row == kNoRow || is_of_gradients(p.trace.op_of(segment.row)))
-      rest_s -= length_s / steps;
-    else if (!p.trace.spans.slowed_s.empty())
-      rest_s -= std::min(length_s, p.trace.spans.slowed_s[segment.row]) / steps;
-  }
-  return std::max(0.0, rest_s);
+  double gradients_s = on_path_for_gradients_s(p.trace);
+  if (p.rounds) gradients_s = p.rounds->extended(on_path_for_gradients_s(p.rounds->shorter), gradients_s);
+  return std::max(0.0, p.metrics.step_time_s - gradients_s / p.plan.schedule->optimizer_steps);
 }
 
 void take(PlanFigures& figures, const Metrics& metrics) {

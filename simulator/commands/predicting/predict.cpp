@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/text/error.hpp"
+#include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/engine/engine.hpp"
 #include "simulator/trace/starting_phases.hpp"
 
@@ -86,7 +87,9 @@ void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vec
 
 }  // namespace
 
-Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch) {
+Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, Detail detail) {
+  if (detail == Detail::figures)
+    if (std::optional<Prediction> p = predict_from_rounds(scenario, watch)) return *std::move(p);
   Plan plan = write_schedule(scenario);
   return predict(std::move(scenario), std::move(plan), where, watch);
 }

@@ -19,8 +19,19 @@ struct Prediction {
   std::vector<SlowCost> slow;
   std::optional<Uncertainty> uncertainty;  // see uncertainty.hpp
   std::optional<TriedRemedies> remedies;   // see tried_remedies.hpp
+  std::optional<RepeatedRounds> rounds;    // see repeated_rounds.hpp
   Result result() const {
-    return {scenario, plan, trace, metrics, path, faster, nullptr, slow, uncertainty, remedies};
+    return {scenario,
+            plan,
+            trace,
+            metrics,
+            path,
+            faster,
+            nullptr,
+            slow,
+            uncertainty,
+            remedies,
+            rounds ? &*rounds : nullptr};
   }
 };
 
@@ -34,8 +45,14 @@ struct WatchPrediction {
   std::function<void(std::size_t ended, std::size_t all)> what_ifs;
 };
 
-Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch = {});
-// Does the same with the scenario's schedule if that has already been written.
+// How much of a step's trace is wanted. For figures alone, a long step whose micro-batches repeat the same
+// rounds is simulated with few of them (repeated_rounds.hpp); the trace and the plan are then those of the
+// few.
+enum class Detail { figures, every_span };
+
+Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch = {},
+                   Detail detail = Detail::figures);
+// Simulates every span of the scenario's schedule, which has already been written.
 Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch = {});
 
 // Throws RunError if the fullest device, or the host memory of a node, needs more memory than it has. The

@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
+#include <limits>
 
 #include "simulator/commands/predicting/predict.hpp"
 #include "simulator/commands/predicting/side_by_side.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/engine.hpp"
+#include "simulator/scenario/fewer_microbatches.hpp"
 #include "simulator/trace/rows.hpp"
 #include "topologies/faster.hpp"
 
@@ -67,7 +70,13 @@ bool uses(const Prediction& p, Resource resource) {
   return false;
 }
 
-// Returns the step time with 10 % more of a resource. Simulates in this process.
+double step_s_of(const Trace& trace, const Schedule& schedule) {
+  const StepWindow window = last_step(trace, 0);
+  return (window.end_s - window.begin_s) / schedule.optimizer_steps;
+}
+
+// Returns the step time with 10 % more of a resource; infinity if the rounds of micro-batches are no longer
+// alike. Simulates in this process.
 double step_time_with(const Prediction& p, Resource resource) {
   Faster factors;
   EngineOptions options = p.scenario.engine;
@@ -102,15 +111,23 @@ double step_time_with(const Prediction& p, Resource resource) {
       break;
   }
   const std::shared_ptr<const Cluster> cluster = faster(p.scenario.cluster, factors);
-  Run run = p.trace.run;
-  if (has_op(*p.plan.schedule, is_timer)) {  // timers are set according to the device's speed
-    Scenario scenario = p.scenario;
-    scenario.cluster = cluster;
-    run.jobs.front().phases.front().schedule = write_schedule(scenario).schedule;
-  }
-  const Trace trace = simulate(run, *cluster, options);
-  const StepWindow window = last_step(trace, 0);
-  return (window.end_s - window.begin_s) / p.plan.schedule->optimizer_steps;
+  const auto run_of = [&](const Trace& trace, int microbatches) {
+    Run run = trace.run;
+    if (has_op(*p.plan.schedule, is_timer)) {  // timers are set according to the device's speed
+      Scenario scenario = p.rounds ? with_microbatches(p.scenario, microbatches) : p.scenario;
+      scenario.cluster = cluster;
+      run.jobs.front().phases.front().schedule = write_schedule(scenario).schedule;
+    }
+    return run;
+  };
+  if (!p.rounds)
+    return step_s_of(simulate(run_of(p.trace, p.scenario.microbatches), *cluster, options), *p.plan.schedule);
+  const int microbatches = p.rounds->microbatches;
+  const Trace shorter = simulate_in_child(run_of(p.rounds->shorter, microbatches - p.rounds->round), *cluster,
+                                          options),
+              longer = simulate(run_of(p.trace, microbatches), *cluster, options);
+  if (!repeats_a_round(shorter, longer)) return std::numeric_limits<double>::infinity();
+  return p.rounds->extended(step_s_of(shorter, *p.plan.schedule), step_s_of(longer, *p.plan.schedule));
 }
 
 // Returns the step time that the scenario without these slow parts would have. Writes the schedule again and
@@ -157,8 +174,13 @@ void explain(Prediction& p, const WatchPrediction& watch) {
   // Asynchronous workers have no common step to whose end a path could lead.
   if (p.metrics.asynchrony) return simulate_slow(step_times(runs, processors(), watch.what_ifs));
   p.path = critical_path(p.trace, 0);
-  const std::array<double, kResourceNames.size()> saved_s =
-      path_savings_s(p.path, p.trace, *p.scenario.cluster);
+  std::array<double, kResourceNames.size()> saved_s = path_savings_s(p.path, p.trace, *p.scenario.cluster);
+  if (p.rounds) {
+    p.rounds->shorter_path = critical_path(p.rounds->shorter, 0);
+    const auto shorter_s = path_savings_s(p.rounds->shorter_path, p.rounds->shorter, *p.scenario.cluster);
+    for (std::size_t r = 0; r < saved_s.size(); ++r)
+      saved_s[r] = p.rounds->extended(shorter_s[r], saved_s[r]);
+  }
   std::vector<Resource> used;
   for (std::size_t r = 0; r < kResourceNames.size(); ++r)
     if (uses(p, static_cast<Resource>(r))) used.push_back(static_cast<Resource>(r));
@@ -172,7 +194,7 @@ void explain(Prediction& p, const WatchPrediction& watch) {
   for (std::size_t i = 0; i < used.size(); ++i) {
     WhatIf what_if{
         used[i], {}, saved_s[static_cast<std::size_t>(used[i])] / p.plan.schedule->optimizer_steps};
-    if (cheap) what_if.step_time_s = times_s[p.slow.size() + i];
+    if (cheap && std::isfinite(times_s[p.slow.size() + i])) what_if.step_time_s = times_s[p.slow.size() + i];
     p.faster.push_back(what_if);
   }
 }

@@ -15,7 +15,8 @@ void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ost
                   std::ostream& err) {
   Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.trace);
   PredictionProgress progress("", scenario.engine, err, arguments.progress_lines);
-  Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
+  Prediction prediction = predict(std::move(scenario), Where::child, progress.watch(),
+                                  arguments.trace.empty() ? Detail::figures : Detail::every_span);
   if (arguments.strict) refuse_overflow(prediction);
   explain(prediction, progress.watch());
   if (arguments.advice && arguments.format != Format::csv)

@@ -100,7 +100,7 @@ void explain_row(const MeasurementTable& table, const std::string& id,
   explain(prediction);
   prediction.uncertainty = uncertainty(prediction, processors());
   Explanation e{row, prediction, terms_of(prediction)};
-  e.measured_s = row.step_s(prediction.plan.schedule->samples);
+  e.measured_s = row.step_s(prediction.metrics.samples);
   switch (format) {
     case Format::text:
       return write_text(e, out);

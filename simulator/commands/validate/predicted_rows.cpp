@@ -25,10 +25,8 @@ PredictedRow predict_row(const MeasurementTable& table, std::size_t row,
   const std::string place = fmt::format("{}:{}", table.path, m.id);
   if (with_uncertainty) where = Where::child;  // more predictions follow
   const Prediction prediction = predict(read_scenario_text(m.scenario, place, overrides), where);
-  PredictedRow predicted{prediction.plan.schedule->samples,
-                         prediction.metrics.step_time_s,
-                         prediction.scenario.cluster->devices(),
-                         {}};
+  PredictedRow predicted{
+      prediction.metrics.samples, prediction.metrics.step_time_s, prediction.scenario.cluster->devices(), {}};
   if (with_uncertainty) predicted.uncertainty = uncertainty(prediction, 1);  // rows already run in parallel
   return predicted;
 }
