@@ -9,9 +9,9 @@
 #include "simulator/schedule/huge_pages.hpp"
 #include "simulator/strategies/programs/expert_exchange.hpp"
 #include "simulator/strategies/programs/ops.hpp"
+#include "simulator/strategies/programs/pass_sequence.hpp"
 #include "simulator/strategies/programs/pass_tensors.hpp"
 #include "simulator/strategies/programs/ring_attention.hpp"
-#include "simulator/strategies/programs/stage_transfers.hpp"
 
 namespace rehearse {
 namespace {
@@ -24,51 +24,23 @@ public:
         hooks_(hooks),
         program_(stage.program),
         walk_(plan.walk),
-        entry_(order_of(plan.scenario.strategy.schedule)),
         microbatches_(plan.scenario.microbatches),
-        blocking_(plan.scenario.strategy.blocking_p2p),
         uneven_experts_(uneven_experts(plan)),
         compute_(stream_named(program_, "compute")),
         tensors_(add_pass_tensors(plan, stage)),
-        ring_(plan, stage),
-        transfers_(plan, stage, tensors_) {
+        ring_(plan, stage) {
     stage_.forward_of_bucket.assign(stage_.buckets.size(), -1);
     stage_.backward_of_bucket.assign(stage_.buckets.size(), -1);
   }
 
   void write() {
-    const StagePlace place{stage_.stages, stage_.stage, microbatches_, static_cast<int>(stage_.chunks.size()),
-                           plan_.scenario.strategy.overlap_passes};
-    const std::vector<PassItem> order = entry_.order(place);
-    if (blocking_ && place.chunks > 1) {
-      write_rounds(order, entry_.ahead(place));
-      return;
-    }
-    if (stage_.stages > 1 && !blocking_) {
-      // Receive buffers are reused in the next step, so its receives must wait until this step is over.
-      begin_ = add_op(program_, marker(plan_, stage_, "begin step"));
-    }
-    reserve_in_huge_pages(program_.ops, program_.ops.size() + most_ops(order.size()));
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      note_pass();
-      if (blocking_)
-        write_blocking(order, i);
-      else
-        write_overlapped(order[i]);
-      last_of_item_.push_back(last_op_of_stream(program_, compute_));
-    }
-    note_pass();
-    if (blocking_) return;
-    for (const auto& [name, send] : sends_) stage_.sends.push_back(send);
+    const std::vector<PassItem> passes = passes_in_order(plan_, stage_);
+    reserve_in_huge_pages(program_.ops, program_.ops.size() + most_ops(passes.size()));
+    write_sequence(plan_, stage_, tensors_, passes,
+                   [&](const PassItem& item, int received) { write_pass(item, received); });
   }
 
 private:
-  void note_pass() {
-    if (!plan_.scenario.strategy.overlap_passes) return;
-    plan_.first_ops.resize(static_cast<std::size_t>(stage_.stages));
-    plan_.first_ops[static_cast<std::size_t>(stage_.stage)].push_back(static_cast<int>(program_.ops.size()));
-  }
-
   // Returns the most ops that `items` passes need: a receive, a send and the pieces between changes, each
   // written separately.
   std::size_t most_ops(std::size_t items) const {
@@ -80,8 +52,6 @@ private:
                    walk_.sites[s].again.size() + walk_.sites[s].again_for_inputs.size();
     return items * 4 + static_cast<std::size_t>(microbatches_) * 2 * changes;
   }
-
-  // ----- computation
 
   // Neighbouring segments that one op computes.
   struct Piece {
@@ -450,7 +420,7 @@ private:
     if (item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
   }
 
-  void compute(const PassItem& item, int received) {
+  void write_pass(const PassItem& item, int received) {
     if (item.forward())
       forward(item, received);
     else if (item.pass == Pass::backward_weight)
@@ -459,99 +429,18 @@ private:
       backward(item, received);
   }
 
-  // ----- transfers
-
-  // Each direction has its own streams. A receive is posted while the previous item runs, which takes two
-  // buffers.
-  void write_overlapped(const PassItem& item) {
-    int received = -1;
-    if (transfers_.receives(item)) {
-      Op op;
-      op.stream = stream_named(program_, transfers_.stream_of("receive", item));
-      transfers_.add_message(op, item, Message::Direction::receive);
-      const std::size_t done = last_of_item_.size();
-      op.after.push_back({done >= 2 ? last_of_item_[done - 2] : begin_});
-      received = add_op(program_, std::move(op));
-    }
-    compute(item, received);
-    if (transfers_.sends(item)) {
-      Op op;
-      op.after.push_back({last_op_of_stream(program_, compute_)});
-      const std::string stream = transfers_.stream_of("send", item);
-      op.stream = stream_named(program_, stream);
-      transfers_.add_message(op, item, Message::Direction::send);
-      sends_[stream] = add_op(program_, std::move(op));
-    }
-  }
-
-  // Follows Megatron-LM's forward_backward_pipelining_without_interleaving: transfers block the computation,
-  // and a send is combined with the receive that follows it from the same neighbour; otherwise both
-  // neighbours would wait to send.
-  void write_blocking(const std::vector<PassItem>& order, std::size_t i) {
-    if (transfers_.receives(order[i]) && !(i > 0 && transfers_.together(order[i - 1], order[i]))) {
-      Op op;
-      op.stream = compute_;
-      transfers_.add_message(op, order[i], Message::Direction::receive);
-      add_op(program_, std::move(op));
-    }
-    compute(order[i], -1);
-    if (transfers_.sends(order[i])) {
-      Op op;
-      op.stream = compute_;
-      transfers_.add_message(op, order[i], Message::Direction::send);
-      if (i + 1 < order.size() && transfers_.together(order[i], order[i + 1]))
-        transfers_.add_message(op, order[i + 1], Message::Direction::receive);
-      add_op(program_, std::move(op));
-    }
-  }
-
-  // Follows Megatron-LM's forward_backward_pipelining_with_interleaving without overlap: single forward
-  // passes while the pipeline fills, then one forward and one backward pass per round, then single backward
-  // passes. After each round, its results are sent in one exchange with the receives that the next round
-  // needs.
-  void write_rounds(const std::vector<PassItem>& order, int warm_up) {
-    const std::size_t filling = warm_up, draining = order.size() - filling;
-    Op exchange;
-    const auto finish_exchange = [&] {
-      exchange.stream = compute_;
-      if (!exchange.messages.empty()) add_op(program_, std::move(exchange));
-      exchange = {};
-    };
-    for (std::size_t i = 0; i < order.size();) {
-      const std::size_t end = i + (i >= filling && i < draining ? 2 : 1);
-      if (i == draining && i == filling)
-        finish_exchange();  // there are no pairs: the last output is sent
-                            // alone
-      for (std::size_t j = i; j < end; ++j)
-        if (transfers_.receives(order[j]))
-          transfers_.add_message(exchange, order[j], Message::Direction::receive);
-      finish_exchange();
-      for (std::size_t j = i; j < end; ++j) compute(order[j], -1);
-      for (std::size_t j = i; j < end; ++j)
-        if (transfers_.sends(order[j])) transfers_.add_message(exchange, order[j], Message::Direction::send);
-      i = end;
-    }
-    finish_exchange();
-  }
-
   StepPlan& plan_;
   StageProgram& stage_;
   const PassHooks& hooks_;
   Program& program_;
   const Walk& walk_;
-  const OrderEntry& entry_;
   const int microbatches_;
-  const bool blocking_, uneven_experts_;
+  const bool uneven_experts_;
   const int compute_;
   StageTensors tensors_;
   RingAttention ring_;
-  StageTransfers transfers_;
-  int begin_ = -1;
   std::map<std::pair<const ValueChange*, Pass>, Op> changes_;
   std::map<std::pair<int, int>, std::string> piece_texts_;
-  // The last ops of the send streams, forward before backward.
-  std::map<std::string, int, std::greater<>> sends_;
-  std::vector<int> last_of_item_;  // last ops of the items written so far
 };
 
 }  // namespace
