@@ -14,7 +14,7 @@
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/programs/overlap.hpp"
-#include "simulator/strategies/programs/program_writer.hpp"
+#include "simulator/strategies/programs/stage_hooks.hpp"
 #include "simulator/strategies/schedule_factors.hpp"
 #include "simulator/strategies/step_plan.hpp"
 #include "topologies/uplinks.hpp"
@@ -243,7 +243,8 @@ Plan write_schedule(const Scenario& scenario) {
   if (trained)
     gradient_strategy(scenario)->write(plan);
   else  // only activations are sent
-    write_stages(plan, {}, [](StageProgram&) {});
+    for (int s = 0; s < scenario.strategy.pipeline; ++s)
+      write_stage(StageHooks(plan, begin_stage(plan, s, {})));
 
   overlap_communication(plan);
 

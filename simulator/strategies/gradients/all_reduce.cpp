@@ -3,16 +3,13 @@
 // background loop fuses them, either uncompressed or compressed.
 #include <fmt/format.h>
 
-#include <array>
 #include <optional>
 
 #include "models/text/document.hpp"
-#include "simulator/strategies/gradients/compression.hpp"
-#include "simulator/strategies/gradients/fusion.hpp"
+#include "simulator/strategies/gradients/bucket_sums.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/gradients/shards.hpp"
 #include "simulator/strategies/programs/ops.hpp"
-#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
 namespace {
@@ -23,94 +20,6 @@ bool from_preset(Section& strategy, std::string_view key) {
   return !preset.empty() && strategy.has(key) &&
          strategy.place(key).file == preset_path("simulator/strategies", preset);
 }
-
-// Writes the sum of bucket `b` over the ranks with the same weights.
-void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b, const std::string& stream,
-                      const std::vector<Dependency>& after) {
-  const double element = element_bytes(plan.scenario.training.gradient_precision);
-  for (const BucketPart& part : parts_of(plan, stage.buckets[b])) {
-    if (part.ranks == 1) continue;
-    Op op = collective_op(plan, stage.program, fmt::format("all-reduce bucket {}{}", b, part.name), stream,
-                          CollectiveKind::all_reduce, part.parameters * element, &part.axes);
-    op.first_layer = stage.buckets[b].first_layer;
-    op.last_layer = stage.buckets[b].last_layer;
-    op.after = after;
-    op.reads = op.writes = {stage.gradients[b]};
-    if (stage.buckets[b].expert_parameters > 0) op.action.kind = Action::Kind::sum_part;
-    op.action.part = part.number;
-    add_op(stage.program, std::move(op));
-  }
-}
-
-// Writes DistributedDataParallel's copies (torch/csrc/distributed/c10d/reducer.cpp): when a gradient arrives,
-// it is multiplied by 1 / ranks into its bucket's memory (mark_variable_ready_dense). Once the backward pass
-// has ended and the bucket's sum is complete, it is copied back (finalize_backward), bucket by bucket. Both
-// run on the stream of the backward pass. Each reads and writes all bytes. Gradients that are views of the
-// buckets (gradient_as_bucket_view) need no copy back.
-class BucketCopying {
-public:
-  BucketCopying(StepPlan& plan, StageProgram& stage, int ranks) : plan_(plan), stage_(stage) {
-    if (ranks == 1 || plan.scenario.strategy.bucket_copies == BucketCopies::none) return;
-    const bool separate = plan.scenario.strategy.bucket_copies == BucketCopies::in_out;
-    for (std::size_t b = 0; separate && b < stage.buckets.size(); ++b)
-      buffers_.push_back(
-          stage.buckets[b].parameters > 0
-              ? add_buffer(stage.program, fmt::format("bucket {}", b), gradient_bytes(plan, stage.buckets[b]))
-              : -1);
-    on_ = true;
-  }
-
-  void copy_in(std::size_t b) {
-    if (on_ && stage_.buckets[b].parameters > 0) stage_.backward_of_bucket[b] = write(b, "into", {});
-  }
-  // Writes the copy back, which waits for `summed`, the op that completes the bucket's sum.
-  void copy_out(std::size_t b, int summed) {
-    if (on_ && !buffers_.empty() && buffers_[b] >= 0) write(b, "out of", {{summed}});
-  }
-
-private:
-  int write(std::size_t b, const char* way, std::vector<Dependency> after) {
-    Work work;
-    work.name = fmt::format("copy gradients {} bucket {}", way, b);
-    work.precision = plan_.scenario.training.gradient_precision;
-    work.kernels = {memory_kernel(2 * gradient_bytes(plan_, stage_.buckets[b]))};
-    Op copy = compute_op(plan_, stage_.program, work.name, Pass::gradient_sync, work);
-    copy.first_layer = stage_.buckets[b].first_layer;
-    copy.last_layer = stage_.buckets[b].last_layer;
-    copy.after = std::move(after);
-    copy.reads = copy.writes = {stage_.gradients[b]};
-    if (!buffers_.empty()) {
-      copy.reads.push_back(buffers_[b]);
-      copy.writes.push_back(buffers_[b]);
-    }
-    return add_op(stage_.program, std::move(copy));
-  }
-
-  StepPlan& plan_;
-  StageProgram& stage_;
-  std::vector<int> buffers_;  // one per bucket, of its size; empty: gradients are views of the buckets
-  bool on_ = false;
-};
-
-// ProcessGroupGloo has two threads, and the idle one takes the next collective
-// (torch/csrc/distributed/c10d/ProcessGroupGloo.hpp, Options::threads): the one that has carried fewer bytes,
-// as both are equally fast. All other collectives run one after the other.
-class GradientStreams {
-public:
-  // Without contention, two concurrent sums would take the time of one, so there they run one after the
-  // other.
-  explicit GradientStreams(const EngineOptions& engine)
-      : two_(engine.protocol.kind == Protocol::gloo && engine.fidelity != Fidelity::analytic) {}
-  std::string next(double bytes) {
-    const bool second = two_ && carried_[1] < carried_[0];
-    carried_[second] += bytes;
-    return second ? kSecondGradients : "gradients";
-  }
-
-private:
-  bool two_;
-  std::array<double, 2> carried_ = {0, 0};
-};
 
 class AllReduce : public GradientStrategy {
 public:
@@ -160,80 +69,20 @@ public:
   }
 
   void write(StepPlan& plan) const override {
-    for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) write_stage(plan, s);
-    if (plan.tied_parameters > 0)
-      plan.notes.emplace_back(
-          "The first and the last stage both hold the tied embedding and add up its gradients.");
+    write_workers(plan);
+    note_tied_embedding(plan);
     if (gradient_ranks(plan) == 1) return;
     if (compression_.kind != Compression::none)
       plan.notes.emplace_back("Compression kernels are assumed to run at the speed of element-wise ones.");
     if (fusion_) plan.notes.emplace_back("A cycle of Horovod's loop begins with the backward pass.");
   }
 
-private:
-  // DDP does not synchronize the micro-batches before the last one (no_sync); the backward pass of the last
-  // one triggers the buckets.
-  void write_stage(StepPlan& plan, int number) const {
-    const int ranks = gradient_ranks(plan);
-    const bool fused = fusion_ && ranks > 1, compressed = compression_.kind != Compression::none && ranks > 1;
-    FusedBuckets fusion;  // of all model chunks, in the order of the stage's buckets
-    StageProgram stage = fused ? begin_stage(plan, number, {true, false},
-                                             [&](const LayerRange& layers) {
-                                               return append(fusion, fused_buckets(plan, layers, *fusion_));
-                                             })
-                               : begin_stage(plan, number, {ranks > 1, false});
-    std::vector<CompressedSync> syncs;
-    for (const Bucket& bucket : stage.buckets)
-      syncs.push_back(compressed_sync(compression_, plan, bucket, ranks));
-    BucketCopying copying(plan, stage, ranks);
-    std::vector<int> begin_backward(stage.chunks.size(), -1);
-    PassHooks hooks;
-    if (fused)
-      hooks.before_backward = [&](const PassItem& item, int received) {
-        if (item.microbatch < plan.scenario.microbatches - 1) return;
-        Op begin = marker(plan, stage, "begin backward");
-        if (received >= 0) begin.after = {{received}};
-        begin_backward[static_cast<std::size_t>(item.chunk)] = add_op(stage.program, std::move(begin));
-      };
-    hooks.behind_bucket = [&](const PassItem&, std::size_t b) {
-      copying.copy_in(b);
-      if (compressed && stage.buckets[b].parameters > 0) write_compression(plan, stage, syncs[b], b);
-    };
-    write_passes(plan, stage, hooks);
-
-    std::vector<int> wakings(stage.buckets.size(), -1);
-    for (std::size_t c = stage.chunks.size(); fused && c > 0; --c)
-      write_cycles(stage, fusion, stage.chunks[c - 1], begin_backward[c - 1], wakings);
-    const int backward_end = last_op_of_stream(stage.program, stream_named(stage.program, "compute"));
-    GradientStreams streams(plan.scenario.engine);
-    std::vector<int> summed(stage.buckets.size(), -1);  // by bucket: the last op of its sum
-    for (std::size_t b = 0; ranks > 1 && b < stage.buckets.size(); ++b) {
-      if (stage.buckets[b].parameters == 0) continue;
-      std::vector<Dependency> after = {
-          {plan.scenario.strategy.overlap || compressed ? stage.backward_of_bucket[b] : backward_end}};
-      if (wakings[b] >= 0) after.push_back({wakings[b]});
-      const double sent_bytes = compressed ? syncs[b].buffer_bytes : gradient_bytes(plan, stage.buckets[b]);
-      if (fused) write_copy(plan, stage, fusion, b, "into", sent_bytes, after);
-      std::string stream = "gradients";
-      if (compressed) {
-        write_compressed_sync(plan, stage, syncs[b], b, after);
-      } else {
-        if (!fused) stream = streams.next(sent_bytes);
-        write_all_reduce(plan, stage, b, stream, after);
-      }
-      if (fused && !compressed) write_copy(plan, stage, fusion, b, "out of", sent_bytes, {});
-      summed[b] = last_op_of_stream(stage.program, find_stream(stage.program, stream));
-    }
-    for (std::size_t b = 0; b < stage.buckets.size(); ++b)
-      if (summed[b] >= 0) copying.copy_out(b, summed[b]);
-    if (stage.parameters() > 0) {
-      sync_tied_embedding(plan, stage);
-      add_op(stage.program, optimizer_op(plan, stage));
-    }
-    end_stage(plan, stage);
-    plan.schedule.programs.push_back(std::move(stage.program));
+protected:
+  std::unique_ptr<StageHooks> worker(StepPlan& plan, int stage) const override {
+    return bucket_sums(plan, stage, fusion_, compression_);
   }
 
+private:
   std::optional<FusionBuffer> fusion_;
   CompressionChoice compression_;
 };

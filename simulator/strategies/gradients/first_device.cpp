@@ -8,84 +8,100 @@
 
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/programs/ops.hpp"
-#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
 namespace {
 
-// Returns the program of the first device, or of all other devices: all ops follow one another on the compute
-// stream.
-Program device_program(StepPlan& plan, const Work& loss, bool first) {
-  const Training& training = plan.scenario.training;
-  const int devices = plan.scenario.strategy.data;
-  StageProgram device = begin_stage(plan, 0, {});
-  Program& program = device.program;
-  program.name = first ? "first device" : "replica";
-  if (first) program.where = {{plan.data_axis, 0}};
-  std::vector<Peer> others;  // the first device exchanges with all others, each of these only with the first
-  for (int i = 1; first && i < devices; ++i) others.push_back(Peer::along(plan.data_axis, i));
-  if (!first) others.push_back(Peer::member(0, 0));
+// The first device, or all other devices: all ops follow one another on the compute stream.
+class OneProcess : public StageHooks {
+public:
+  OneProcess(StepPlan& plan, const Work& loss, bool first)
+      : StageHooks(plan, begin_stage(plan, 0, {})),
+        loss_(loss),
+        first_(first),
+        devices_(plan.scenario.strategy.data) {
+    const Training& training = plan.scenario.training;
+    stage_.program.name = first ? "first device" : "replica";
+    if (first) stage_.program.where = {{plan.data_axis, 0}};
+    // The first device exchanges with all others, each of these only with the first.
+    for (int i = 1; first && i < devices_; ++i) others_.push_back(Peer::along(plan.data_axis, i));
+    if (!first) others_.push_back(Peer::member(0, 0));
 
-  const double logits = plan.layers.back().logits, share = first ? devices : 1;  // of the complete batch
-  const double input_bytes =
-      training.micro_batch * sample_bytes(plan.scenario.model, training.sequence_length, training.precision);
-  const double output_bytes = logits * element_bytes(training.activation_precision);
-  // The first device has one slot per device; slot 0 is its own.
-  const auto add = [&](TensorKind kind, std::string name, double bytes) {
-    const int number = add_buffer(program, std::move(name), bytes);
-    program.tensors[number].kind = kind;
-    program.tensors[number].slot_count = first ? devices : 1;
-    if (kind != TensorKind::batch) program.tensors[number].boundary = device.layers.last;
-    return number;
-  };
-  const int inputs = add(TensorKind::batch, "inputs", share * input_bytes);
-  const int outputs =
-      add(TensorKind::buffer, "outputs", share * (output_bytes + (first ? kSoftmaxBytes * logits : 0)));
-  const int output_gradients =
-      add(TensorKind::activation_gradient, "gradients of the outputs", share * output_bytes);
+    const double logits = plan.layers.back().logits, share = first ? devices_ : 1;  // of the complete batch
+    input_bytes_ = training.micro_batch *
+                   sample_bytes(plan.scenario.model, training.sequence_length, training.precision);
+    output_bytes_ = logits * element_bytes(training.activation_precision);
+    inputs_ = add(TensorKind::batch, "inputs", share * input_bytes_);
+    outputs_ =
+        add(TensorKind::buffer, "outputs", share * (output_bytes_ + (first ? kSoftmaxBytes * logits : 0)));
+    output_gradients_ =
+        add(TensorKind::activation_gradient, "gradients of the outputs", share * output_bytes_);
+  }
 
-  const auto exchange = [&](const std::string& name, int k, bool from_first, double bytes, int tensor) {
-    if (devices == 1 || bytes == 0) return;
-    const auto direction = first == from_first ? Message::Direction::send : Message::Direction::receive;
-    Op op = exchange_op(program, name, "compute", direction, others, bytes);
-    (first == from_first ? op.reads : op.writes) = {tensor};
-    op.microbatch = k;
-    for (std::size_t i = 0; first && i < others.size(); ++i) op.messages[i].slot = static_cast<int>(i) + 1;
-    add_op(program, std::move(op));
-  };
-  const auto collective = [&](const std::string& name, CollectiveKind kind, double bytes, int tensor) {
-    if (devices == 1) return;
-    Op op = collective_op(plan, program, name, "compute", kind, bytes);
-    op.writes = {tensor};
-    add_op(program, std::move(op));
-  };
-  PassHooks hooks;
-  hooks.before_forward = [&](int k) {
-    exchange(fmt::format("scatter inputs {}", k), k, true, input_bytes, inputs);
+  void before_forward(int k) override {
+    exchange(fmt::format("scatter inputs {}", k), k, true, input_bytes_, inputs_);
     collective(fmt::format("broadcast weights {}", k), CollectiveKind::broadcast,
-               device.parameters() * element_bytes(training.precision), device.weights[0]);
-  };
-  hooks.before_backward = [&](const PassItem& item, int) {
+               stage_.parameters() * element_bytes(plan_.scenario.training.precision), stage_.weights[0]);
+  }
+
+  void before_backward(const PassItem& item, int) override {
     const int k = item.microbatch;
-    exchange(fmt::format("gather outputs {}", k), k, false, output_bytes, outputs);
-    if (first && !loss.kernels.empty()) {
-      Op op = compute_op(plan, program, fmt::format("loss {}", k), Pass::other, loss);
+    exchange(fmt::format("gather outputs {}", k), k, false, output_bytes_, outputs_);
+    if (first_ && !loss_.kernels.empty()) {
+      Op op = compute_op(plan_, stage_.program, fmt::format("loss {}", k), Pass::other, loss_);
       op.action.kind = Action::Kind::loss;
       op.microbatch = k;
-      op.reads = {outputs};
-      op.writes = {output_gradients};
-      add_op(program, std::move(op));
+      op.reads = {outputs_};
+      op.writes = {output_gradients_};
+      add_op(stage_.program, std::move(op));
     }
-    exchange(fmt::format("scatter gradients {}", k), k, true, output_bytes, output_gradients);
-  };
-  hooks.behind_backward = [&](int k) {
+    exchange(fmt::format("scatter gradients {}", k), k, true, output_bytes_, output_gradients_);
+  }
+
+  void behind_backward(int k) override {
     collective(fmt::format("reduce gradients {}", k), CollectiveKind::reduce,
-               gradient_bytes(plan, device.buckets[0]), device.gradients[0]);
-  };
-  write_passes(plan, device, hooks);
-  if (first) add_op(program, optimizer_op(plan, device));
-  return program;
-}
+               gradient_bytes(plan_, stage_.buckets[0]), stage_.gradients[0]);
+  }
+
+  void end_of_step() override {
+    if (first_) StageHooks::end_of_step();
+  }
+
+private:
+  // The first device has one slot per device; slot 0 is its own.
+  int add(TensorKind kind, std::string name, double bytes) {
+    const int number = add_buffer(stage_.program, std::move(name), bytes);
+    Tensor& tensor = stage_.program.tensors[static_cast<std::size_t>(number)];
+    tensor.kind = kind;
+    tensor.slot_count = first_ ? devices_ : 1;
+    if (kind != TensorKind::batch) tensor.boundary = stage_.layers.last;
+    return number;
+  }
+
+  void exchange(const std::string& name, int k, bool from_first, double bytes, int tensor) {
+    if (devices_ == 1 || bytes == 0) return;
+    const auto direction = first_ == from_first ? Message::Direction::send : Message::Direction::receive;
+    Op op = exchange_op(stage_.program, name, "compute", direction, others_, bytes);
+    (first_ == from_first ? op.reads : op.writes) = {tensor};
+    op.microbatch = k;
+    for (std::size_t i = 0; first_ && i < others_.size(); ++i) op.messages[i].slot = static_cast<int>(i) + 1;
+    add_op(stage_.program, std::move(op));
+  }
+
+  void collective(const std::string& name, CollectiveKind kind, double bytes, int tensor) {
+    if (devices_ == 1) return;
+    Op op = collective_op(plan_, stage_.program, name, "compute", kind, bytes);
+    op.writes = {tensor};
+    add_op(stage_.program, std::move(op));
+  }
+
+  const Work& loss_;
+  const bool first_;
+  const int devices_;
+  std::vector<Peer> others_;
+  double input_bytes_ = 0, output_bytes_ = 0;
+  int inputs_ = -1, outputs_ = -1, output_gradients_ = -1;
+};
 
 class FirstDevice : public GradientStrategy {
 public:
@@ -103,9 +119,9 @@ public:
 
   void write(StepPlan& plan) const override {
     const Work loss = take_loss(plan, plan.scenario.strategy.data);
-    plan.schedule.programs.push_back(device_program(plan, loss, true));
+    write_stage(OneProcess(plan, loss, true));
     if (plan.scenario.strategy.data == 1) return;
-    plan.schedule.programs.push_back(device_program(plan, loss, false));
+    write_stage(OneProcess(plan, loss, false));
     if (loss.kernels.empty()) {
       plan.notes.emplace_back(
           "The model does not describe its outputs and their loss: none are sent or computed.");

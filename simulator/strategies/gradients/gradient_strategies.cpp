@@ -59,4 +59,14 @@ std::optional<ServerNodes> GradientStrategy::server_nodes(Section&, const Strate
 
 void GradientStrategy::fit(Section&, const Scenario&) const {}
 
+std::unique_ptr<StageHooks> GradientStrategy::worker(StepPlan& plan, int stage) const {
+  return std::make_unique<StageHooks>(plan, begin_stage(plan, stage, {}));
+}
+
+std::vector<StageProgram> GradientStrategy::write_workers(StepPlan& plan) const {
+  std::vector<StageProgram> stages;
+  for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) stages.push_back(write_stage(*worker(plan, s)));
+  return stages;
+}
+
 }  // namespace rehearse

@@ -12,7 +12,7 @@
 
 #include "simulator/scenario/advice.hpp"
 #include "simulator/scenario/scenario.hpp"
-#include "simulator/strategies/programs/stage_program.hpp"
+#include "simulator/strategies/programs/stage_hooks.hpp"
 
 namespace rehearse {
 
@@ -64,9 +64,15 @@ public:
   // Returns the same strategy with ZeRO stage `stage` over the ranks that share a batch; null if it already
   // shards that much, or cannot.
   virtual std::shared_ptr<const GradientStrategy> sharded(int stage) const;
-  // Writes the programs of all ranks to plan.schedule. Adds roles other than the workers together with their
-  // endpoints.
-  virtual void write(StepPlan& plan) const = 0;
+  // Writes the programs of all ranks to plan.schedule. A strategy with other roles than the workers overrides
+  // it, and adds the roles together with their endpoints and programs.
+  virtual void write(StepPlan& plan) const { write_workers(plan); }
+
+protected:
+  // Returns what the strategy adds to the workers of a pipeline stage, whose program begin_stage() has begun.
+  virtual std::unique_ptr<StageHooks> worker(StepPlan& plan, int stage) const;
+  // Writes the workers' programs, one per stage; returns the rest of each StageProgram.
+  std::vector<StageProgram> write_workers(StepPlan& plan) const;
 };
 
 // A value of strategy.gradients.

@@ -7,11 +7,9 @@
 
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
-#include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/gradients/parameter_server.hpp"
 #include "simulator/strategies/programs/ops.hpp"
-#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
 namespace {
@@ -76,20 +74,26 @@ public:
                                    ? cluster.processor_of_node(static_cast<int>(
                                          static_cast<std::int64_t>(i) * cluster.nodes() / choice_.servers))
                                    : cluster.server_processor(i));
-    const std::vector<StageProgram> stages =
-        write_stages(plan, {true, false}, [&](StageProgram& stage) { write_worker(plan, stage); });
+    const std::vector<StageProgram> stages = write_workers(plan);
     plan.schedule.programs.push_back(aggregator(plan, stages.front()));
-    plan.schedule.programs.push_back(server(plan, stages.front()));
+    plan.schedule.programs.push_back(
+        synchronous_server(plan, stages, {kServersRole, choice_.servers, kAggregatorRole, cluster.nodes()}));
+  }
+
+protected:
+  std::unique_ptr<StageHooks> worker(StepPlan& plan, int stage) const override {
+    const Cluster& cluster = *plan.scenario.cluster;
+    Quantity own_node;
+    own_node.axis = plan.data_axis;
+    for (int worker = 0; worker < cluster.devices(); ++worker)
+      own_node.values.push_back(cluster.node_of(worker));
+    return push_and_pull(plan, stage, {Peer::member(kAggregatorRole, own_node)});
   }
 
 private:
   std::pair<int, const char*> places_of(const Cluster& cluster) const {
     if (choice_.colocated) return {cluster.nodes(), "the nodes of the cluster (one server a node)"};
     return {cluster.server_nodes(), "the server nodes of the cluster (cluster.server_nodes)"};
-  }
-
-  static double weight_bytes(const StepPlan& plan, const Bucket& bucket) {
-    return bucket.parameters * element_bytes(plan.scenario.training.precision);
   }
 
   // Returns the workers of an aggregator's node.
@@ -106,55 +110,6 @@ private:
     return workers;
   }
 
-  static void write_worker(StepPlan& plan, StageProgram& stage) {
-    if (stage.parameters() == 0) return;
-    const bool overlap = plan.scenario.strategy.overlap;
-    const Cluster& cluster = *plan.scenario.cluster;
-    Quantity own_node;
-    own_node.axis = plan.data_axis;
-    for (int worker = 0; worker < cluster.devices(); ++worker)
-      own_node.values.push_back(cluster.node_of(worker));
-    const Peer up = Peer::member(kAggregatorRole, own_node);
-    std::vector<int> pushed(stage.buckets.size(), -1);
-    for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
-      const Bucket& bucket = stage.buckets[b];
-      if (bucket.parameters == 0) continue;
-      Op op = bucket_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
-                              bucket, kSend, {up}, gradient_bytes(plan, bucket));
-      op.reads = {stage.gradients[b]};
-      if (overlap) op.after = {{stage.backward_of_bucket[b]}};
-      pushed[b] = add_op(stage.program, std::move(op));
-    }
-    Op end = marker(plan, stage, "end step");
-    for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
-      const Bucket& bucket = stage.buckets[b];
-      if (pushed[b] < 0) continue;
-      Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
-                              bucket, kReceive, {up}, weight_bytes(plan, bucket));
-      op.writes = {stage.weights[b]};
-      // New weights overwrite the old ones, which the backward pass still reads.
-      if (overlap) op.after = {{pushed[b]}};
-      end.after.push_back({add_op(stage.program, std::move(op))});
-    }
-    add_op(stage.program, std::move(end));
-  }
-
-  static Op bucket_op(StepPlan& plan, Program& program, std::string name, Pass pass, const Bucket& bucket,
-                      Work work) {
-    work.name = name;
-    work.precision = plan.scenario.training.precision;
-    Op op = compute_op(plan, program, std::move(name), pass, std::move(work));
-    op.first_layer = bucket.first_layer;
-    op.last_layer = bucket.last_layer;
-    return op;
-  }
-
-  // Returns an op without work. A step starts to receive only after the step before has sent all its weights:
-  // the next gradients depend on them.
-  static Op idle(StepPlan& plan, Program& program, const char* name) {
-    return bucket_op(plan, program, name, Pass::other, {-1, -1, 0}, {});
-  }
-
   Program aggregator(StepPlan& plan, const StageProgram& stage) const {
     const double devices = plan.scenario.cluster->node().devices;
     const Precision type = plan.scenario.training.gradient_precision;
@@ -164,13 +119,15 @@ private:
     program.name = "aggregator";
     program.role = kAggregatorRole;
     program.streams = {"compute"};
-    const int begin = add_op(program, idle(plan, program, "begin step"));
-    Op end = idle(plan, program, "end step");
+    // A step starts to receive only after the step before has sent all its weights: the next gradients depend
+    // on them.
+    const int begin = add_op(program, idle_op(plan, program, "begin step"));
+    Op end = idle_op(plan, program, "end step");
     for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
       const Bucket& bucket = stage.buckets[b];
       if (bucket.parameters == 0) continue;
       const std::string what = fmt::format("bucket {}", b);
-      const double gradients = gradient_bytes(plan, bucket), weights = weight_bytes(plan, bucket);
+      const double gradients = push_bytes(plan, bucket, 1), weights = pull_bytes(plan, bucket, 1);
       const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes,
                               Division division = {}) {
         return add_tensor(program, server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision,
@@ -190,7 +147,11 @@ private:
 
       Work work;
       if (devices > 1) work.kernels = {memory_kernel((devices + 1) * gradients)};  // reads all, writes one
-      Op add = bucket_op(plan, program, "add up " + what, Pass::gradient_sync, bucket, std::move(work));
+      work.name = "add up " + what;
+      work.precision = plan.scenario.training.precision;
+      Op add = compute_op(plan, program, work.name, Pass::gradient_sync, work);
+      add.first_layer = bucket.first_layer;
+      add.last_layer = bucket.last_layer;
       add.action.kind = Action::Kind::add;
       add.after = {{received}};
       add.reads = {collected};
@@ -214,62 +175,6 @@ private:
       Op send = bucket_exchange(program, "send " + what, "send", bucket, kSend, workers, weights);
       send.after = {{pulled}};
       send.reads = {fresh};
-      end.after.push_back({add_op(program, std::move(send))});
-    }
-    add_op(program, std::move(end));
-    return program;
-  }
-
-  Program server(StepPlan& plan, const StageProgram& stage) const {
-    const Training& training = plan.scenario.training;
-    const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);
-    const double nodes = plan.scenario.cluster->nodes();
-    const Peer aggregators = Peer::each(kAggregatorRole);
-    Program program;
-    program.name = "server";
-    program.role = kServersRole;
-    program.streams = {"compute"};
-    const int begin = add_op(program, idle(plan, program, "begin step"));
-    Op end = idle(plan, program, "end step");
-    for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
-      const Bucket& bucket = stage.buckets[b];
-      if (bucket.parameters == 0) continue;
-      const std::string what = fmt::format("bucket {}", b);
-      const double share = bucket.parameters / choice_.servers;
-      const double gradients = gradient_bytes(plan, bucket) / choice_.servers;
-      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes,
-                              Division division = {}) {
-        return add_tensor(program, server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision,
-                                                 bytes, division));
-      };
-      const int collected = tensor(TensorKind::buffer, "pushed gradients", training.gradient_precision,
-                                   nodes * gradients, {choice_.servers, plan.scenario.cluster->nodes()});
-      const int weights =
-          tensor(TensorKind::weight, "weights", training.precision, share * state.weight, {choice_.servers});
-
-      Op receive =
-          bucket_exchange(program, "receive " + what, "receive", bucket, kReceive, {aggregators}, gradients);
-      receive.after = {{begin}};
-      receive.writes = {collected};
-      const int received = add_op(program, std::move(receive));
-
-      Work work = update_work(plan, bucket, choice_.servers);
-      if (nodes > 1)  // the update already counts one
-        work.kernels.push_back(memory_kernel((nodes - 1) * gradients));
-      Op update = bucket_op(plan, program, "update " + what, Pass::optimizer, bucket, std::move(work));
-      update.action.kind = Action::Kind::update;
-      update.after = {{received}};
-      update.reads = {collected};
-      update.writes = {weights};
-      if (state.optimizer > 0)
-        update.writes.push_back(tensor(TensorKind::optimizer_state, "optimizer state", Precision::fp32,
-                                       share * state.optimizer, {choice_.servers}));
-      const int updated = add_op(program, std::move(update));
-
-      Op send = bucket_exchange(program, "send " + what, "send", bucket, kSend, {aggregators},
-                                weight_bytes(plan, bucket) / choice_.servers);
-      send.after = {{updated}};
-      send.reads = {weights};
       end.after.push_back({add_op(program, std::move(send))});
     }
     add_op(program, std::move(end));

@@ -7,7 +7,6 @@
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/programs/ops.hpp"
-#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
 namespace {
@@ -38,6 +37,14 @@ void write_averaging(StepPlan& plan, StageProgram& stage) {
   cast.writes = stage.weights;
   add_op(stage.program, std::move(cast));
 }
+
+class LocalSteps : public StageHooks {
+public:
+  using StageHooks::StageHooks;
+  void end_of_round() override {
+    if (plan_.scenario.strategy.data > 1) write_averaging(plan_, stage_);
+  }
+};
 
 class LocalSgd : public GradientStrategy {
 public:
@@ -70,22 +77,15 @@ public:
   }
 
   void write(StepPlan& plan) const override {
-    for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) {
-      StageProgram stage = begin_stage(plan, s, {});
-      for (int step = 0; step < every_; ++step) {
-        stage.sends.clear();  // streams run in order, so the last sends imply all earlier ones
-        write_passes(plan, stage);
-        if (stage.parameters() == 0) continue;
-        sync_tied_embedding(plan, stage);
-        add_op(stage.program, optimizer_op(plan, stage));
-      }
-      if (stage.parameters() > 0 && plan.scenario.strategy.data > 1) write_averaging(plan, stage);
-      end_stage(plan, stage);
-      plan.schedule.programs.push_back(std::move(stage.program));
-    }
     plan.schedule.optimizer_steps = every_;
     plan.schedule.samples *= every_;
     plan.schedule.tokens *= every_;
+    write_workers(plan);
+  }
+
+protected:
+  std::unique_ptr<StageHooks> worker(StepPlan& plan, int stage) const override {
+    return std::make_unique<LocalSteps>(plan, begin_stage(plan, stage, {}));
   }
 
 private:

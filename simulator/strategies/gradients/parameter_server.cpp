@@ -7,90 +7,9 @@
 
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
-#include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
-#include "simulator/strategies/programs/ops.hpp"
-#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
-
-double push_bytes(const StepPlan& plan, const Bucket& bucket) {
-  return gradient_bytes(plan, bucket) / plan.scenario.strategy.parameter_server.servers;
-}
-double pull_bytes(const StepPlan& plan, const Bucket& bucket) {
-  return bucket.parameters * element_bytes(plan.scenario.training.precision) /
-         plan.scenario.strategy.parameter_server.servers;
-}
-
-Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes,
-                     Division division) {
-  Tensor t;
-  t.kind = kind;
-  t.name = std::move(name);
-  t.first_layer = bucket.first_layer;
-  t.last_layer = bucket.last_layer;
-  t.shards = division.shards;
-  t.slot_count = division.slot_count;
-  t.type = type;
-  t.bytes = bytes;
-  return t;
-}
-
-Work update_work(const StepPlan& plan, const Bucket& bucket, int servers) {
-  const Training& training = plan.scenario.training;
-  const double share = bucket.parameters / servers;
-  Work work;
-  work.name = "update";
-  work.precision = training.precision;
-  work.parameters_updated = share;
-  work.optimizer_bytes =
-      share * update_bytes(training.optimizer, training.precision, training.gradient_precision);
-  return work;
-}
-
-Op update_op(Program& program, std::string name, const std::string& stream, const Bucket& bucket, int work) {
-  Op op;
-  op.name = std::move(name);
-  op.stream = stream_named(program, stream);
-  op.pass = Pass::optimizer;
-  op.action.kind = Action::Kind::update;
-  op.first_layer = bucket.first_layer;
-  op.last_layer = bucket.last_layer;
-  op.work = work;
-  return op;
-}
-
-void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
-  if (stage.parameters() == 0) return;
-  const bool overlap = plan.scenario.strategy.overlap;
-  const Peer all_servers = Peer::each(kServerRole);
-  const auto push = [&](std::size_t b) {
-    Op op = bucket_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
-                            stage.buckets[b], Message::Direction::send, {all_servers},
-                            push_bytes(plan, stage.buckets[b]));
-    op.messages.front().shared_out = true;
-    op.reads = {stage.gradients[b]};
-    if (overlap) op.after = {{stage.backward_of_bucket[b]}};
-    return add_op(stage.program, std::move(op));
-  };
-  const auto pull = [&](std::size_t b, int pushed) {
-    Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
-                            stage.buckets[b], Message::Direction::receive, {all_servers},
-                            pull_bytes(plan, stage.buckets[b]));
-    op.messages.front().shared_out = true;
-    op.writes = {stage.weights[b]};
-    if (overlap) op.after = {{pushed}};
-    return add_op(stage.program, std::move(op));
-  };
-  std::vector<int> pushed(stage.buckets.size(), -1);
-  for (std::size_t b = 0; b < stage.buckets.size(); ++b)
-    if (stage.buckets[b].parameters > 0) pushed[b] = push(b);
-  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
-    if (pushed[b] < 0) continue;
-    const int pulled = pull(b, pushed[b]);
-    if (overlap) stage.program.ops[stage.forward_of_bucket[b]].after.push_back({pulled, 1});
-  }
-}
 
 namespace {
 
@@ -180,14 +99,22 @@ public:
 
   void write(StepPlan& plan) const override {
     add_servers(plan);
-    const std::vector<StageProgram> stages =
-        write_stages(plan, {true, true}, [&](StageProgram& stage) { write_push_and_pull(plan, stage); });
-    const bool synchronous = plan.scenario.strategy.parameter_server.mode == Mode::sync;
-    plan.schedule.programs.push_back(synchronous ? synchronous_server(plan, stages)
-                                                 : asynchronous_server(plan, stages));
+    const std::vector<StageProgram> stages = write_workers(plan);
+    const StrategyChoice& strategy = plan.scenario.strategy;
+    const int servers = strategy.parameter_server.servers;
+    plan.schedule.programs.push_back(
+        strategy.parameter_server.mode == Mode::sync
+            ? synchronous_server(plan, stages, {kServerRole, servers, kWorkers, strategy.data})
+            : asynchronous_server(plan, stages));
     if (plan.tied_parameters > 0)
       plan.notes.emplace_back(
           "The first and the last stage both hold the tied embedding, and the servers update it for both.");
+  }
+
+protected:
+  std::unique_ptr<StageHooks> worker(StepPlan& plan, int stage) const override {
+    return push_and_pull(plan, stage,
+                         {Peer::each(kServerRole), plan.scenario.strategy.parameter_server.servers, true});
   }
 
 private:

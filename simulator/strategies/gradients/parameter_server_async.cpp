@@ -249,10 +249,11 @@ private:
       const std::string &what = part.name, whose = fmt::format(" of worker {}", worker);
       const int pushed =
           add_tensor(program_, server_tensor(TensorKind::buffer, "pushed gradients, " + what + whose, bucket,
-                                             training_.gradient_precision, push_bytes(plan_, bucket),
-                                             {choice_.servers}));
-      Op receive = bucket_exchange(program_, "receive " + what + whose, receive_stream, bucket,
-                                   Message::Direction::receive, {peer}, push_bytes(plan_, bucket));
+                                             training_.gradient_precision,
+                                             push_bytes(plan_, bucket, choice_.servers), {choice_.servers}));
+      Op receive =
+          bucket_exchange(program_, "receive " + what + whose, receive_stream, bucket,
+                          Message::Direction::receive, {peer}, push_bytes(plan_, bucket, choice_.servers));
       receive.turn = 0;
       receive.writes = {pushed};
       const int received = add_op(program_, std::move(receive));
@@ -271,7 +272,7 @@ private:
         sent_after = add_op(program_, not_too_far_ahead(what, send_stream, updated));
       }
       Op send = bucket_exchange(program_, "send " + what + whose, send_stream, bucket,
-                                Message::Direction::send, {peer}, pull_bytes(plan_, bucket));
+                                Message::Direction::send, {peer}, pull_bytes(plan_, bucket, choice_.servers));
       send.turn = 2;
       if (sent_after == updated) send.after = {{updated}};
       send.reads = {part.weights};

@@ -362,4 +362,10 @@ void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
   }
 }
 
+void note_tied_embedding(StepPlan& plan) {
+  if (plan.tied_parameters > 0)
+    plan.notes.emplace_back(
+        "The first and the last stage both hold the tied embedding and add up its gradients.");
+}
+
 }  // namespace rehearse

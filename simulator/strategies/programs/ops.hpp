@@ -61,5 +61,6 @@ bool holds_tied_embedding(const StepPlan& plan, const StageProgram& stage, std::
 // The first and the last stage each hold a tied embedding and sum its gradients, as Megatron-LM does. Writes
 // no op for other stages, or if there is no tied embedding.
 void sync_tied_embedding(const StepPlan& plan, StageProgram& stage);
+void note_tied_embedding(StepPlan& plan);  // says so in the plan's notes, if there is one
 
 }  // namespace rehearse

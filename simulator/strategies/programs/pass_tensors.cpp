@@ -238,4 +238,9 @@ std::string item_text(const StageProgram& stage, const PassItem& item) {
   return text;
 }
 
+std::string bucket_text(std::string_view what, const PassItem& item, const Bucket& bucket) {
+  return fmt::format("{} {} {}, {}", what, kPassNames[static_cast<std::size_t>(item.pass)], item.microbatch,
+                     layers_text(bucket));
+}
+
 }  // namespace rehearse

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulator/strategies/orders/order.hpp"
@@ -36,5 +37,7 @@ StageTensors add_pass_tensors(const StepPlan& plan, StageProgram& stage);
 double boundary_bytes(const StepPlan& plan, int layer);
 // Returns "3", or "3, chunk 1".
 std::string item_text(const StageProgram& stage, const PassItem& item);
+// Returns "all-gather forward 3, layer 5", for example, which is unique in the program.
+std::string bucket_text(std::string_view what, const PassItem& item, const Bucket& bucket);
 
 }  // namespace rehearse

@@ -18,17 +18,17 @@ namespace {
 
 class PassWriter {
 public:
-  PassWriter(StepPlan& plan, StageProgram& stage, const PassHooks& hooks)
-      : plan_(plan),
-        stage_(stage),
+  explicit PassWriter(StageHooks& hooks)
+      : plan_(hooks.plan()),
+        stage_(hooks.stage()),
         hooks_(hooks),
-        program_(stage.program),
-        walk_(plan.walk),
-        microbatches_(plan.scenario.microbatches),
-        uneven_experts_(uneven_experts(plan)),
+        program_(stage_.program),
+        walk_(plan_.walk),
+        microbatches_(plan_.scenario.microbatches),
+        uneven_experts_(uneven_experts(plan_)),
         compute_(stream_named(program_, "compute")),
-        tensors_(add_pass_tensors(plan, stage)),
-        ring_(plan, stage) {
+        tensors_(add_pass_tensors(plan_, stage_)),
+        ring_(plan_, stage_) {
     stage_.forward_of_bucket.assign(stage_.buckets.size(), -1);
     stage_.backward_of_bucket.assign(stage_.buckets.size(), -1);
   }
@@ -203,13 +203,12 @@ private:
            stage_.buckets[bucket].last_layer >= op.first_layer;
   }
 
-  using Weights = PassHooks::Weights;
+  using Weights = StageHooks::Weights;
   // Returns the gathered weights by bucket of the part.
-  std::vector<Weights> gather_weights(const PassItem& item, const Part& part) const {
+  std::vector<Weights> gather_weights(const PassItem& item, const Part& part) {
     std::vector<Weights> gathered;
     for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-      gathered.push_back(hooks_.gather_weights && stage_.weights[b] >= 0 ? hooks_.gather_weights(item, b)
-                                                                         : Weights{-1, stage_.weights[b]});
+      gathered.push_back(stage_.weights[b] >= 0 ? hooks_.weights_for(item, b) : Weights{});
     return gathered;
   }
 
@@ -229,7 +228,7 @@ private:
     const ChunkTensors& tensors = tensors_.chunks[item.chunk];
     const bool cut = (stage_.cut_every_forward || (stage_.cut_first_forward && k == 0)) &&
                      chunk.end_bucket - chunk.first_bucket > 1;
-    if (item.chunk == 0 && hooks_.before_forward) hooks_.before_forward(k);
+    if (item.chunk == 0) hooks_.before_forward(k);
     std::vector<Part> all = parts(chunk, cut);
     std::reverse(all.begin(), all.end());
     const int begin = walk_.first_segment[chunk.layers.first],
@@ -311,14 +310,12 @@ private:
            chunk.end_bucket - chunk.first_bucket > 1;
   }
 
-  using Gradients = PassHooks::Gradients;
+  using Gradients = StageHooks::Gradients;
   // Returns where the pass writes its gradients, by bucket of the part.
-  std::vector<Gradients> gradients_of(const PassItem& item, const Part& part) const {
+  std::vector<Gradients> gradients_of(const PassItem& item, const Part& part) {
     std::vector<Gradients> gradients;
     for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-      gradients.push_back(hooks_.gradients_of_pass && stage_.gradients[b] >= 0
-                              ? hooks_.gradients_of_pass(item, b)
-                              : Gradients{stage_.gradients[b], -1});
+      gradients.push_back(stage_.gradients[b] >= 0 ? hooks_.gradients_for(item, b) : Gradients{});
     return gradients;
   }
 
@@ -337,8 +334,8 @@ private:
       const int summed = sum_partial_gradients(plan_, stage_, b, gradients[b - part.first_bucket].tensor);
       stage_.backward_of_bucket[b] = summed >= 0 ? summed : number;
     }
-    for (std::size_t b = part.first_bucket; hooks_.behind_bucket && b < part.end_bucket; ++b)
-      hooks_.behind_bucket(item, b);
+    for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
+      if (stage_.buckets[b].parameters > 0) hooks_.on_bucket_complete(item, b);
   }
 
   // Writes a complete backward pass, or only its input part.
@@ -352,7 +349,7 @@ private:
                            : stage_.cut_every_forward && chunk.end_bucket - chunk.first_bucket > 1;
     const int begin = walk_.first_segment[chunk.layers.first],
               end = walk_.first_segment[chunk.layers.last + 1];
-    if (hooks_.before_backward) hooks_.before_backward(item, received);
+    hooks_.before_backward(item, received);
     for (const Part& part : parts(chunk, cut)) {
       std::vector<Weights> gathered = gather_weights(item, part);
       std::vector<Gradients> gradients;
@@ -389,7 +386,7 @@ private:
         write_changes(walk_.sites[begin].backward, item, item.pass, Side::reader, received, true);
       if (whole) end_part(item, part, gradients, number);
     }
-    if (whole && item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
+    if (whole && item.chunk == 0) hooks_.behind_backward(k);
   }
 
   // Writes the weight part of a split backward pass. Sharded inputs of products are gathered again; the
@@ -417,7 +414,7 @@ private:
       }
       end_part(item, part, gradients, number);
     }
-    if (item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
+    if (item.chunk == 0) hooks_.behind_backward(k);
   }
 
   void write_pass(const PassItem& item, int received) {
@@ -431,7 +428,7 @@ private:
 
   StepPlan& plan_;
   StageProgram& stage_;
-  const PassHooks& hooks_;
+  StageHooks& hooks_;
   Program& program_;
   const Walk& walk_;
   const int microbatches_;
@@ -445,21 +442,8 @@ private:
 
 }  // namespace
 
-void write_passes(StepPlan& plan, StageProgram& stage, const PassHooks& hooks) {
-  PassWriter(plan, stage, hooks).write();
-}
-
-std::vector<StageProgram> write_stages(StepPlan& plan, StageTraffic traffic,
-                                       const std::function<void(StageProgram&)>& behind) {
-  std::vector<StageProgram> stages;
-  for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) {
-    StageProgram& stage = stages.emplace_back(begin_stage(plan, s, traffic));
-    write_passes(plan, stage);
-    behind(stage);
-    end_stage(plan, stage);
-    plan.schedule.programs.push_back(std::move(stage.program));
-  }
-  return stages;
+void write_passes(StageHooks& hooks) {
+  PassWriter(hooks).write();
 }
 
 }  // namespace rehearse
