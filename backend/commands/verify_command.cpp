@@ -24,6 +24,7 @@
 #include "simulator/report/wrap.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {
@@ -32,15 +33,6 @@ namespace {
 // steps differed by less than 1e-5, and 50 steps of Adam at 20 times its rate by 1e-4. Processors train in
 // fp32 only.
 constexpr double kTolerance = 1e-4;
-
-// Returns what makes the strategy learn something else than one rank; empty: nothing does.
-std::string learns_otherwise(const Scenario& scenario, const Schedule& schedule) {
-  const StrategyChoice& strategy = scenario.strategy;
-  if (schedule.asynchrony) return "asynchronous servers apply gradients of older weights";
-  if (strategy.gradients == "local-sgd") return "local SGD averages weights only every few steps";
-  if (strategy.compression.kind != Compression::none) return "compressed gradients lose a part";
-  return "";
-}
 
 // What rank 0's process tells this one.
 class Told {
@@ -137,7 +129,7 @@ void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream
   if (!why.empty())
     throw InputError({},
                      fmt::format("{}: nothing is trained that could be verified: {}", scenario.name, why));
-  if (why = learns_otherwise(scenario, *plan.schedule); !why.empty())
+  if (why = gradient_strategy(scenario)->learns_otherwise(scenario); !why.empty())
     throw InputError(
         {}, fmt::format("{}: {}; allowed: a strategy that learns what one rank learns", scenario.name, why));
   refuse_crowding(scenario, plan, arguments.oversubscribe);

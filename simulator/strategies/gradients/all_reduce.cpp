@@ -68,6 +68,10 @@ public:
     return fusion_ || compression_.kind != Compression::none ? nullptr : zero_stage(stage);
   }
 
+  std::string learns_otherwise(const Scenario&) const override {
+    return compression_.kind != Compression::none ? "compressed gradients lose a part" : "";
+  }
+
   void write(StepPlan& plan) const override {
     write_workers(plan);
     note_tied_embedding(plan);

@@ -57,6 +57,10 @@ std::optional<ServerNodes> GradientStrategy::server_nodes(Section&, const Strate
   return std::nullopt;
 }
 
+std::string GradientStrategy::learns_otherwise(const Scenario&) const {
+  return {};
+}
+
 void GradientStrategy::fit(Section&, const Scenario&) const {}
 
 std::unique_ptr<StageHooks> GradientStrategy::worker(StepPlan& plan, int stage) const {

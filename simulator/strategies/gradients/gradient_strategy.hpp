@@ -64,6 +64,9 @@ public:
   // Returns the same strategy with ZeRO stage `stage` over the ranks that share a batch; null if it already
   // shards that much, or cannot.
   virtual std::shared_ptr<const GradientStrategy> sharded(int stage) const;
+  // Returns why training with it differs from training on one rank, other than in rounding; empty: it does
+  // not.
+  virtual std::string learns_otherwise(const Scenario& scenario) const;
   // Writes the programs of all ranks to plan.schedule. A strategy with other roles than the workers overrides
   // it, and adds the roles together with their endpoints and programs.
   virtual void write(StepPlan& plan) const { write_workers(plan); }

@@ -76,6 +76,10 @@ public:
             {fmt::format("strategy.local_sgd.every={}", 2 * every_)}};
   }
 
+  std::string learns_otherwise(const Scenario&) const override {
+    return "local SGD averages weights only every few steps";
+  }
+
   void write(StepPlan& plan) const override {
     plan.schedule.optimizer_steps = every_;
     plan.schedule.samples *= every_;

@@ -97,6 +97,12 @@ public:
     return {"a ring sends less over each network card", {"strategy.gradients=all-reduce"}};
   }
 
+  std::string learns_otherwise(const Scenario& scenario) const override {
+    return scenario.strategy.parameter_server.mode == Mode::sync
+               ? ""
+               : "asynchronous servers apply gradients of older weights";
+  }
+
   void write(StepPlan& plan) const override {
     add_servers(plan);
     const std::vector<StageProgram> stages = write_workers(plan);
