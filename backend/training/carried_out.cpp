@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <set>
+
+#include "backend/training/workload_parts.hpp"
 
 namespace rehearse {
 namespace {
@@ -21,6 +25,8 @@ bool is_carried_out(const Op& op) {
     case Action::Kind::add:
     case Action::Kind::update:
       return op.kind == OpKind::compute;
+    case Action::Kind::swap:
+      return op.kind == OpKind::compute && op.writes.size() == 2;
     case Action::Kind::compress:
       return op.kind == OpKind::compute || op.kind == OpKind::collective;
     case Action::Kind::change:
@@ -68,18 +74,67 @@ bool is_known_change(const Op& op) {
   return false;
 }
 
+// Maxima are values of layers, and means are those of weights.
+bool is_known_reduction(const Program& program, const Op& op) {
+  if (op.kind != OpKind::collective) return true;
+  switch (op.collective.reduction) {
+    case Collective::Reduction::sum:
+      return true;
+    case Collective::Reduction::maximum:
+      return op.action.kind == Action::Kind::change;
+    case Collective::Reduction::mean:
+      return op.collective.kind == CollectiveKind::all_reduce &&
+             std::all_of(op.writes.begin(), op.writes.end(), [&](int tensor) {
+               const TensorKind kind = program.tensors[static_cast<std::size_t>(tensor)].kind;
+               return kind == TensorKind::weight || kind == TensorKind::optimizer_state;
+             });
+  }
+  return false;
+}
+
+template <std::size_t kNames>
+std::string_view name_in(const std::array<std::string_view, kNames>& names, std::size_t number) {
+  return number < kNames ? names[number] : "unknown";
+}
+
+// Returns how a worker's op uses gradients that the network does not have, if real ranks would take the
+// network's instead; empty if they would not.
+std::string uses_other_gradients(const Program& program) {
+  std::set<int> of_network;  // with shards: whatever is not swapped
+  const bool shards = computes(program, Action::Kind::scatter_gradients);
+  for (const Op& op : program.ops)
+    if (is_pass(op)) of_network.insert(op.writes.begin(), op.writes.end());
+  const std::set<int> apart = gradients_apart(program);
+  const auto others = [&](const std::vector<int>& tensors, bool may_be_apart) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](int tensor) {
+      if (program.tensors[static_cast<std::size_t>(tensor)].kind != TensorKind::gradient) return false;
+      return apart.count(tensor) > 0 ? !may_be_apart : !shards && of_network.count(tensor) == 0;
+    });
+  };
+  for (const Op& op : program.ops) {
+    const bool sums = op.kind == OpKind::collective && op.action.kind == Action::Kind::none;
+    const bool compresses = op.action.kind == Action::Kind::compress;  // it has errors of its own
+    if (!compresses && others(op.reads, sums || op.action.kind == Action::Kind::swap))
+      return fmt::format("\"{}\" reads gradients that no pass computes", op.name);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string why_not_carried_out(const Schedule& schedule) {
-  for (const Program& program : schedule.programs)
+  for (const Program& program : schedule.programs) {
     for (const Op& op : program.ops)
-      if (!is_carried_out(op) || !is_known_change(op) ||
+      if (!is_carried_out(op) || !is_known_change(op) || !is_known_reduction(program, op) ||
           (op.kind == OpKind::host && !is_carried_out_by_host(op)))
         return fmt::format("real ranks do not carry out \"{}\", {} of kind {}", op.name,
                            op.kind == OpKind::host
-                               ? kHostActionNames[static_cast<std::size_t>(op.host_action)]
+                               ? name_in(kHostActionNames, static_cast<std::size_t>(op.host_action))
                                : "an action",
-                           kOpKindNames[static_cast<std::size_t>(op.kind)]);
+                           name_in(kOpKindNames, static_cast<std::size_t>(op.kind)));
+    if (!computes(program, Action::Kind::forward)) continue;
+    if (std::string why = uses_other_gradients(program); !why.empty()) return why;
+  }
   return "";
 }
 

@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 
-#include "backend/training/carried_out.hpp"
 #include "backend/training/compressed_bucket.hpp"
 #include "backend/training/gathered_batch.hpp"
 #include "backend/training/layer_shard.hpp"
@@ -23,55 +22,11 @@
 namespace rehearse {
 namespace {
 
-bool has(const Schedule& schedule, const auto& is_so) {
-  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const Program& program) {
-    return std::any_of(program.ops.begin(), program.ops.end(), is_so);
-  });
-}
-
-bool compresses(const Schedule& schedule) {
-  return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::compress; });
-}
-
-// Returns whether the schedule averages the weights of ranks that took separate optimizer steps.
-bool averages(const Schedule& schedule) {
-  return has(schedule, [](const Op& op) {
-    return op.kind == OpKind::collective && op.collective.reduction == Collective::Reduction::mean;
-  });
-}
-
-// Returns whether one rank computes the loss of all ranks' outputs.
-bool gathers_outputs(const Schedule& schedule) {
-  return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::loss; });
-}
-
-bool computes(const Program& program, Action::Kind action) {
-  return std::any_of(program.ops.begin(), program.ops.end(),
-                     [&](const Op& op) { return op.action.kind == action; });
-}
-
-bool is_of_shards(const Op& op) {
-  return op.action.kind == Action::Kind::scatter_gradients || op.action.kind == Action::Kind::gather_weights;
-}
-
 // Returns whether gradients are scattered after each micro-batch, so that the ranks hold only shards of them.
 bool shares_out_gradients(const Program& program) {
   return std::any_of(program.tensors.begin(), program.tensors.end(), [](const Tensor& tensor) {
     return tensor.kind == TensorKind::gradient && tensor.shards > 1;
   });
-}
-
-bool is_pass(const Op& op) {
-  switch (op.action.kind) {
-    case Action::Kind::forward:
-    case Action::Kind::recompute:
-    case Action::Kind::backward:
-    case Action::Kind::backward_input:
-    case Action::Kind::backward_weight:
-      return true;
-    default:
-      return false;
-  }
 }
 
 // Applies a rank's program to its tensors. A TrainedNetwork has the layers that the rank computes,
@@ -104,6 +59,7 @@ public:
                       arithmetic);
     if (!shards_ && computes(program_, Action::Kind::sum_part))
       part_sums_.emplace(program_, *network_, arithmetic);
+    for (const int tensor : gradients_apart(program_)) hold_apart(tensor);
     if (compresses(schedule)) number_parts(training.on_processors);
     make_batches(0, 0);
     arithmetic.settle(0);
@@ -154,6 +110,9 @@ public:
         break;
       case Action::Kind::add:
         add_up(call.stream, op.reads.front(), arrays_.at(op.writes.front()));
+        break;
+      case Action::Kind::swap:
+        swap(call.stream, array_of(op.writes.front()), array_of(op.writes.back()));
         break;
       case Action::Kind::compress:
         bucket_of(op).compute(call.stream, op.action.part, parameters(program_.tensors[op.reads.front()]));
@@ -217,8 +176,7 @@ public:
       return expect_bytes(op, wiring, payload(part_sums_->begin(call.stream, op)));
     if (is_of_shards(op)) return expect_bytes(op, wiring, payload(shards_->begin(call.stream, op)));
     if (shards_ && program_.tensors[op.writes.front()].shards > 1) return payload(shards_->gradients(op));
-    if (op.action.kind != Action::Kind::compress)
-      return payload(parameters(program_.tensors[op.writes.front()]));
+    if (op.action.kind != Action::Kind::compress) return payload(array_of(op.writes.front()));
     return expect_bytes(op, wiring, bucket_of(op).collective(op.action.part));
   }
 
@@ -323,6 +281,26 @@ private:
   Array parameters(const Tensor& tensor) const {
     const LayerRange layers{tensor.first_layer, tensor.last_layer};
     return tensor.kind == TensorKind::gradient ? network_->gradients(layers) : network_->weights(layers);
+  }
+
+  Array array_of(int tensor) const {
+    const auto own = arrays_.find(tensor);
+    return own == arrays_.end() ? parameters(program_.tensors[tensor]) : Array(own->second);
+  }
+
+  // Gradients that no pass writes are arrays of their own, zero at first; the network has the others.
+  void hold_apart(int tensor) {
+    const Array beside = parameters(program_.tensors[tensor]);
+    arrays_.try_emplace(tensor, OwnedArray(arithmetic_, beside.elements, beside.precision));
+    if (!spare_ || (*spare_)->elements < beside.elements)
+      spare_.emplace(arithmetic_, beside.elements, beside.precision);
+  }
+
+  void swap(int stream, const Array& a, const Array& b) {
+    const Array spare = Array(*spare_).part(0, a.elements);
+    arithmetic_.copy(stream, a, spare);
+    arithmetic_.copy(stream, b, a);
+    arithmetic_.copy(stream, spare, b);
   }
 
   // Returns all slots of the tensor that a message carries.
@@ -496,6 +474,7 @@ private:
   std::optional<PartSums> part_sums_;
   std::optional<GatheredBatch> batch_;
   std::map<int, OwnedArray> arrays_;  // by tensor
+  std::optional<OwnedArray> spare_;   // as large as the largest that is swapped
   std::vector<LayerRange> held_;
   std::uint64_t samples_ = 0;  // of this rank per step
   int data_rank_ = 0;
@@ -505,91 +484,7 @@ private:
   Learned learned_;
 };
 
-// Returns the reason if collectives or parameter servers move numbers that a network does not have.
-std::string moves_other_numbers(const Schedule& schedule) {
-  for (const Program& program : schedule.programs)
-    for (const Op& op : program.ops) {
-      const auto of_kind = [&](const std::vector<int>& tensors, TensorKind kind) {
-        return !tensors.empty() && program.tensors[tensors.front()].kind == kind;
-      };
-      const bool moves_gradients = of_kind(op.reads, TensorKind::gradient) && op.reads == op.writes;
-      const bool of_workload = op.action.kind == Action::Kind::change ||
-                               op.action.kind == Action::Kind::sum_shared || is_of_shards(op);
-      if (op.kind == OpKind::collective && !of_workload &&
-          (op.collective.kind != CollectiveKind::all_reduce || !moves_gradients))
-        return fmt::format("\"{}\" sums something other than gradients", op.name);
-      const bool messages = op.kind == OpKind::exchange && op.action.kind != Action::Kind::pass_keys;
-      for (std::size_t m = 0; messages && m < op.messages.size(); ++m) {
-        const int t = tensor_of(op, static_cast<int>(m));
-        const bool server = program.role != 0 && t >= 0;
-        const bool worker =
-            t >= 0 && (program.tensors[t].boundary >= 0 || program.tensors[t].kind == TensorKind::weight ||
-                       program.tensors[t].kind == TensorKind::gradient);
-        if (!server && !worker)
-          return fmt::format("\"{}\" carries something other than values of layers", op.name);
-      }
-    }
-  return "";
-}
-
-// Returns the reason if a transformer's gradients cannot be synchronized as the schedule does it.
-std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
-  if (!std::holds_alternative<Transformer>(scenario.model.shape)) return "";
-  if (scenario.training.precision != Precision::fp32)
-    return fmt::format("a transformer in {}", name_of(scenario.training.precision));
-  if (compresses(schedule)) return "compressed gradients of a transformer";
-  if (gathers_outputs(schedule)) return "DataParallel of a transformer";
-  const auto& transformer = std::get<Transformer>(scenario.model.shape);
-  if (!transformer.tied_embeddings || scenario.strategy.pipeline == 1) return "";
-  const double table = transformer.vocabulary / scenario.strategy.tensor * transformer.hidden;
-  if (has(schedule, is_of_shards) && std::fmod(table, scenario.strategy.data) != 0)
-    return fmt::format("a tied embedding of {} weights in {} shards", table, scenario.strategy.data);
-  if (schedule.roles.size() > 1)
-    return "parameter servers with a tied embedding on the first and the last stage (tied_embeddings = "
-           "false)";
-  return "";
-}
-
 }  // namespace
-
-std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors) {
-  if (std::string why = why_no_network(scenario); !why.empty()) return why;
-  if (std::string why = why_not_carried_out(schedule); !why.empty()) return why;
-  if (std::string why = why_not_shared(scenario, schedule); !why.empty()) return why;
-  if (scenario.strategy.tensor > 1 && scenario.strategy.tensor_overlap == TensorOverlap::chunks)
-    return "products in chunks (tensor_overlap = \"weight-gradients\" or \"none\")";
-  if (cuts_layers(scenario, schedule)) return "buckets that end inside layers (bucket_unit = \"layer\")";
-  const Precision precision = scenario.training.precision;
-  const auto name = [](Precision p) { return kPrecisionNames[static_cast<std::size_t>(p)]; };
-  const bool on_gpus = precision == Precision::bf16 || precision == Precision::tf32;
-  const bool known = precision == Precision::fp32 || (!on_processors && on_gpus);
-  if (!known || scenario.training.gradient_precision != Precision::fp32)
-    return fmt::format("training in {} with gradients in {}", name(precision),
-                       name(scenario.training.gradient_precision));
-  const Precision stored = precision == Precision::tf32 ? Precision::fp32 : precision;
-  if (scenario.training.activation_precision != stored)
-    return fmt::format("activations are sent in {}", name(scenario.training.activation_precision));
-  if (compresses(schedule)) {
-    const Compression kind = scenario.strategy.compression.kind;
-    const std::string_view compression = kCompressionNames[static_cast<std::size_t>(kind)];
-    if (precision != Precision::fp32)
-      return fmt::format("gradients are compressed ({}) with weights in {}", compression, name(precision));
-    if (!on_processors && kind == Compression::fp16 &&
-        scenario.run.collectives == RealRun::Collectives::schedule)
-      return "gradients are added up in fp16, and messages between GPUs are added up in fp32";
-    if (kind == Compression::fp16 && on_processors &&
-        scenario.run.collectives == RealRun::Collectives::library)
-      return "gradients are added up in fp16, and the library's all-reduce adds in fp32";
-    return "";
-  }
-  if (has(schedule, is_of_shards) && precision != Precision::fp32)
-    return fmt::format("weights are sharded in {}", name(precision));
-  if (averages(schedule))
-    return precision == Precision::bf16 ? "weights are averaged, and bf16 has two copies of them" : "";
-  if (gathers_outputs(schedule))
-    return precision == Precision::fp32 ? "" : fmt::format("DataParallel in {}", name(precision));
-  return moves_other_numbers(schedule);
-}
 
 std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,
                                             const Wiring& wiring, int rank, Arithmetic& arithmetic,

@@ -5,6 +5,15 @@
 #include <cstring>
 
 namespace rehearse {
+namespace {
+
+bool has(const Schedule& schedule, const auto& is_so) {
+  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const Program& program) {
+    return std::any_of(program.ops.begin(), program.ops.end(), is_so);
+  });
+}
+
+}  // namespace
 
 long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step) {
   const double most = options.on_processors ? kMostDataOnProcessors : kMostData;
@@ -46,6 +55,56 @@ int tensor_of(const Op& op, int message) {
 
 bool is_update(const Op& op) {
   return op.action.kind == Action::Kind::update;
+}
+
+bool compresses(const Schedule& schedule) {
+  return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::compress; });
+}
+
+bool averages(const Schedule& schedule) {
+  return has(schedule, [](const Op& op) {
+    return op.kind == OpKind::collective && op.collective.reduction == Collective::Reduction::mean;
+  });
+}
+
+bool gathers_outputs(const Schedule& schedule) {
+  return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::loss; });
+}
+
+bool computes(const Program& program, Action::Kind action) {
+  return std::any_of(program.ops.begin(), program.ops.end(),
+                     [&](const Op& op) { return op.action.kind == action; });
+}
+
+bool is_of_shards(const Op& op) {
+  return op.action.kind == Action::Kind::scatter_gradients || op.action.kind == Action::Kind::gather_weights;
+}
+
+bool is_pass(const Op& op) {
+  switch (op.action.kind) {
+    case Action::Kind::forward:
+    case Action::Kind::recompute:
+    case Action::Kind::backward:
+    case Action::Kind::backward_input:
+    case Action::Kind::backward_weight:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool has_shards(const Schedule& schedule) {
+  return has(schedule, is_of_shards);
+}
+
+std::set<int> gradients_apart(const Program& program) {
+  std::set<int> apart;
+  for (const Op& op : program.ops)
+    if (op.action.kind == Action::Kind::swap) apart.insert(op.writes.begin(), op.writes.end());
+  for (const Op& op : program.ops)
+    if (is_pass(op))
+      for (const int written : op.writes) apart.erase(written);
+  return apart;
 }
 
 Peer far_side(const Program& program, int tensor) {

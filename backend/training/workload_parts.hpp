@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
 #include "backend/runtime/workload.hpp"
 #include "backend/training/trained_network.hpp"
 #include "simulator/scenario/scenario.hpp"
+#include "simulator/schedule/schedule.hpp"
 
 namespace rehearse {
 
@@ -37,6 +39,18 @@ Payload payload(const Array& array);
 // it writes, in order; one tensor can be split over several ranks. -1: none.
 int tensor_of(const Op& op, int message);
 bool is_update(const Op& op);
+// Return what a schedule does: compress gradients, average the weights of ranks that took separate optimizer
+// steps, compute the loss of all ranks' outputs on one rank, shard gradients or weights.
+bool compresses(const Schedule& schedule);
+bool averages(const Schedule& schedule);
+bool gathers_outputs(const Schedule& schedule);
+bool has_shards(const Schedule& schedule);
+bool computes(const Program& program, Action::Kind action);
+// Return whether an op scatters gradients or gathers weights, and whether it is a forward or backward pass.
+bool is_of_shards(const Op& op);
+bool is_pass(const Op& op);
+// Returns tensors of gradients that ops swap with those that the passes of the program write.
+std::set<int> gradients_apart(const Program& program);
 // Returns the peer of the first exchange that sends or receives this tensor of a program, or a default Peer
 // if there is none.
 Peer far_side(const Program& program, int tensor);

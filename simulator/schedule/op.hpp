@@ -114,6 +114,7 @@ struct Action {
     update,           // an optimizer step on the weights it writes, with the gradients it reads
     scatter_gradients,  // leaves its rank the sum of its shard of the gradients it reads
     gather_weights,     // writes the complete weights, of which each rank has a shard
+    swap,               // exchanges the contents of the two tensors of gradients that it writes
     compress,           // part number `part` of the compressed sum of the gradients it reads
   } kind = Kind::none;
   // Ring attention: the step that is computed or passed on. sum_shared: the factors of the sum, one bit each.
