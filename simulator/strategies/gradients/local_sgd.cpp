@@ -11,38 +11,33 @@
 namespace rehearse {
 namespace {
 
-// Averages the weights from which the optimizer continues: in mixed precision, these are the fp32 master
-// weights, which are then cast to the training precision.
-void write_averaging(StepPlan& plan, StageProgram& stage) {
-  const double weight_bytes = element_bytes(plan.scenario.training.precision);
-  const double master_bytes = std::max(weight_bytes, element_bytes(Precision::fp32));
-  Op average = collective_op(plan, stage.program, "average weights", "compute", CollectiveKind::all_reduce,
-                             stage.parameters() * master_bytes);
-  average.collective.reduction = Collective::Reduction::mean;
-  average.first_layer = stage.layers.first;
-  average.last_layer = stage.layers.last;
-  average.writes = stage.weights;
-  if (master_bytes == weight_bytes) {
-    add_op(stage.program, std::move(average));
-    return;
-  }
-  average.writes = stage.optimizer_state;
-  add_op(stage.program, std::move(average));
-  Work work;
-  work.name = fmt::format("cast weights of stage {}", stage.stage);
-  work.precision = plan.scenario.training.precision;
-  work.kernels = {memory_kernel(stage.parameters() * (master_bytes + weight_bytes))};
-  Op cast = compute_op(plan, stage.program, "cast weights", Pass::optimizer, std::move(work));
-  cast.reads = stage.optimizer_state;
-  cast.writes = stage.weights;
-  add_op(stage.program, std::move(cast));
-}
-
 class LocalSteps : public StageHooks {
 public:
   using StageHooks::StageHooks;
+
+  // Averages the weights from which the optimizer continues: in mixed precision, these are the fp32 master
+  // weights, which are then cast to the training precision.
   void end_of_round() override {
-    if (plan_.scenario.strategy.data > 1) write_averaging(plan_, stage_);
+    if (plan_.scenario.strategy.data == 1) return;
+    const double weight_bytes = element_bytes(plan_.scenario.training.precision);
+    const double master_bytes = std::max(weight_bytes, element_bytes(Precision::fp32));
+    const bool casts = master_bytes > weight_bytes;
+    Op average = collective_op(plan_, stage_.program, "average weights", "compute",
+                               CollectiveKind::all_reduce, stage_.parameters() * master_bytes);
+    average.collective.reduction = Collective::Reduction::mean;
+    average.first_layer = stage_.layers.first;
+    average.last_layer = stage_.layers.last;
+    average.writes = casts ? stage_.optimizer_state : stage_.weights;
+    add_op(stage_.program, std::move(average));
+    if (!casts) return;
+    Work work;
+    work.name = fmt::format("cast weights of stage {}", stage_.stage);
+    work.precision = plan_.scenario.training.precision;
+    work.kernels = {memory_kernel(stage_.parameters() * (master_bytes + weight_bytes))};
+    Op cast = compute_op(plan_, stage_.program, "cast weights", Pass::optimizer, std::move(work));
+    cast.reads = stage_.optimizer_state;
+    cast.writes = stage_.weights;
+    add_op(stage_.program, std::move(cast));
   }
 };
 
