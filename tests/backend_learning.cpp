@@ -465,6 +465,60 @@ TEST_CASE("Under mpirun local SGD is the same") {
   check_local(kLocal[3], true);
 }
 
+namespace {
+
+// PipeDream-2BW, section 3.1: W(t + 1) = W(t) - rate x gradient(W(t - 1)). Any optimizer applies in step t
+// the sum over all ranks of the gradients of step t - 1, and zeros in the first step.
+void check_delayed(const std::string& settings, bool under_mpi) {
+  const Scenario scenario = read_scenario_text(kDeepPerceptron, "deep.toml", words(settings));
+  Replicas replicas(scenario, false);
+  std::vector<float> delayed(replicas.weights(0).size(), 0.0f);
+  std::vector<double> expected;
+  for (long step = 0; step < scenario.run.steps; ++step) {
+    expected.push_back(replicas.pass(step));
+    std::vector<float> sum(delayed.size());
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      double all = 0;
+      for (std::size_t r = 0; r < replicas.count(); ++r)
+        all += static_cast<double>(replicas.gradients(r, replicas.layers())[i]);
+      sum[i] = static_cast<float>(all);
+    }
+    for (std::size_t r = 0; r < replicas.count(); ++r)
+      std::copy(delayed.begin(), delayed.end(), replicas.gradients(r, replicas.layers()).begin());
+    replicas.update();
+    delayed = std::move(sum);
+  }
+  check_losses(trained(settings, under_mpi ? scenario.strategy.data * scenario.strategy.pipeline : 0),
+               expected, 1e-5);
+}
+
+const char* const kDelayed[] = {
+    "cluster.nodes=4 training.optimizer=\"sgd\" strategy.gradients=\"delayed-all-reduce\" run.steps=40",
+    "cluster.nodes=2 training.optimizer=\"adam\" strategy.gradients=\"delayed-all-reduce\" run.steps=40",
+    "cluster.nodes=3 training.global_batch=60 training.optimizer=\"momentum\" run.steps=40 "
+    "strategy.gradients=\"delayed-all-reduce\" strategy.overlap=false",
+    "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 training.optimizer=\"adam\" run.steps=40 "
+    "strategy.gradients=\"delayed-all-reduce\" strategy.all_reduce=\"halving-doubling\"",
+    "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 strategy.schedule=\"interleaved\" "
+    "strategy.virtual_stages=2 training.optimizer=\"sgd\" strategy.gradients=\"delayed-all-reduce\" "
+    "run.steps=40",
+    "cluster.nodes=4 strategy.data=2 strategy.tensor=2 strategy.sequence_parallel=true "
+    "training.optimizer=\"momentum\" strategy.gradients=\"delayed-all-reduce\" run.steps=40"};
+
+}  // namespace
+
+TEST_CASE("Gradients that are delayed by a step teach what the formula of the delayed update says") {
+  for (const char* settings : kDelayed) {
+    CAPTURE(settings);
+    check_delayed(settings, false);
+  }
+}
+
+TEST_CASE("Under mpirun delayed gradients teach the same") {
+  if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
+  check_delayed(kDelayed[3], true);
+}
+
 // IEEE 754-2008, binary16: sign, 5 exponent bits with a bias of 15, 10 fraction bits.
 TEST_CASE("Halves are those of the standard, and roundings go to the nearest, ties to even") {
   const auto value = [](unsigned bits) {

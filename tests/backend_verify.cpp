@@ -50,6 +50,7 @@ TEST_CASE("verify refuses what does not learn what one rank learns") {
       {"--set strategy.sequence_parallel=false --set strategy.tensor=1 --set strategy.data=4 --set "
        "strategy.gradients=local-sgd",
        "local SGD averages weights only every few steps"},
+      {"--set strategy.gradients=delayed-all-reduce", "gradients are applied one step late"},
   };
   for (const Case& c : cases) {
     const Outcome refused = run_small_gpt("verify", c.settings);

@@ -55,7 +55,7 @@ GradientRun run_gradients(const std::string& text, const std::vector<std::string
   run.scenario = read_scenario_text(text, "test.toml", overrides);
   run.plan = write_schedule(run.scenario);
   check(*run.plan.schedule);
-  Run job = one_job(*run.plan.schedule, run.plan.endpoints);
+  Run job = one_job(*run.plan.schedule, run.plan.endpoints, run.plan.schedule->repeats(1));
   run.trace = simulate_in_child(job, *run.scenario.cluster, run.scenario.engine);
   run.metrics = evaluate(run.trace, run.scenario, run.plan);
   return run;
@@ -135,6 +135,28 @@ TEST_CASE("local SGD: a step is k steps alone and one all-reduce of the weights,
             run_gradients(profiled(n, 2, "gradients = \"local-sgd\"\nlocal_sgd.every = 1\n"),
                           {std::string("training.precision=") + precision});
         CHECK(run.metrics.memory.total == one.metrics.memory.total);
+      }
+}
+
+// Each step's update waits for a sum that began with the step: the longer of the two sets the pace.
+TEST_CASE("a delayed all-reduce has the whole next step, and needs a second buffer of gradients") {
+  for (const int n : {1, 2, 8})
+    for (const int microbatches : {2, 8})
+      for (const bool overlap : {true, false}) {
+        CAPTURE(n, microbatches, overlap);
+        const std::vector<std::string> overlaps = {std::string("strategy.overlap=") +
+                                                   (overlap ? "true" : "false")};
+        const GradientRun run =
+            run_gradients(profiled(n, microbatches, "gradients = \"delayed-all-reduce\"\n"), overlaps);
+        const double sum = n == 1 ? 0 : ring_s(n, kGradientBytes);
+        const double alone = microbatches * (kForward + kBackward) + run.work_s(Pass::optimizer);
+        CHECK(run.metrics.step_time_s ==
+              Approx(overlap ? std::max(alone, sum) : alone + sum).epsilon(kTolerance));
+        CHECK(run.metrics.breakdown.exposed_communication_s ==
+              Approx(overlap ? std::max(0.0, sum - alone) : sum).epsilon(kTolerance).margin(1e-6));
+        CHECK(run.metrics.network_bytes_per_step ==
+              Approx(n == 1 ? 0 : 2 * (n - 1) * kGradientBytes).epsilon(1e-9));
+        CHECK(run.metrics.memory.gradients == Approx(2 * kGradientBytes).epsilon(1e-12));
       }
 }
 
@@ -248,6 +270,8 @@ TEST_CASE(
   const Way ways[] = {
       {"gradients = \"local-sgd\"\nlocal_sgd.every = 2\n"},
       {"gradients = \"local-sgd\"\nlocal_sgd.every = 2\npipeline = 2\n"},
+      {"gradients = \"delayed-all-reduce\"\n"},
+      {"gradients = \"delayed-all-reduce\"\noverlap = false\npipeline = 2\n"},
       {"fusion_mb = 2\ncycle_ms = 0.2\n"},
       {"fusion_mb = 64\ncycle_ms = 0.5\npipeline = 2\n"},
       {"bucket_mb = 2\ncompression = \"fp16\"\n", "gradient_precision = \"fp32\"\n"},

@@ -98,6 +98,36 @@ TEST_CASE("every way to bring gradients together writes a sound schedule") {
                 }
 }
 
+// Schedule::crosses_step() says that the next step waits for the sums; the check finds races between both.
+TEST_CASE("a delayed all-reduce writes a sound schedule, whose sums can run during the next step") {
+  for (const bool overlap : {true, false})
+    for (const bool blocking : {true, false})
+      for (const bool tied : {true, false})
+        for (const int pipeline : {1, 2, 4})
+          for (const int data : {1, 2, 8})
+            for (const int microbatches : {1, 3}) {
+              CAPTURE(overlap, blocking, tied, pipeline, data, microbatches);
+              Scenario s = scenario(small_gpt(6), data, pipeline, microbatches);
+              std::get<Transformer>(s.model.shape).tied_embeddings = tied;
+              s.strategy.overlap = overlap;
+              s.strategy.blocking_p2p = blocking;
+              const Plan plan = write_schedule(with(s, "delayed-all-reduce"));
+              const Plan usual = write_schedule(s);
+              REQUIRE_NOTHROW(check(*plan.schedule));
+              REQUIRE(plan.schedule->crosses_step() == (overlap && data > 1));
+              REQUIRE(plan.schedule->samples == usual.schedule->samples);
+              for (std::size_t p = 0; p < plan.schedule->programs.size(); ++p) {
+                const Program& program = plan.schedule->programs[p];
+                REQUIRE(collective_bytes(*plan.schedule, program) ==
+                        Approx(collective_bytes(*usual.schedule, usual.schedule->programs[p])));
+                REQUIRE(bytes_of(program, TensorKind::gradient) ==
+                        Approx(2 * bytes_of(usual.schedule->programs[p], TensorKind::gradient)));
+                for (const Op* op : ops_of(program, OpKind::collective))
+                  REQUIRE(op->for_next_step == (overlap && op->action.kind == Action::Kind::none));
+              }
+            }
+}
+
 TEST_CASE("the first device alone updates, and computes the loss of all") {
   for (const int n : {1, 2, 8}) {
     CAPTURE(n);
