@@ -6,6 +6,7 @@
 
 #include "models/kernels.hpp"
 #include "models/text/printable.hpp"
+#include "models/text/si_prefixes.hpp"
 #include "models/text/toml_table.hpp"
 #include "models/text/toml_value.hpp"
 
@@ -83,7 +84,6 @@ ProfiledModel read_profiled(Section s) {
   const auto per_part_if_given = [&](std::string_view key, Range range, double unit = 1) {
     return s.has(key) ? per_part(key, range, unit) : std::vector<double>();
   };
-  constexpr double kMilli = 1e-3;
   // A hundred times what a device can hold; transfers of 10^14 bytes and more exceed the engine's arithmetic.
   constexpr Range kFitsDevice{0, 1e13, false}, kKernels{0, 1e9, false};
   // The times of a layer can be 0, but not those of a stage.

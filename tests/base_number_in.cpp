@@ -33,6 +33,11 @@ TEST_CASE("a text is a number only as a whole and in range") {
   CHECK_FALSE(number_in<int>("1.0"));
   CHECK(number_in<std::int64_t>("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
   CHECK(number_in<std::int64_t>("1234").value() == 1234);
+  CHECK(finite_number_in("-2.5e3") == -2500);
+  for (const std::string_view text : {"inf", "nan", "1e999", "1 ", ""}) {
+    CAPTURE(text);
+    CHECK_FALSE(finite_number_in(text));
+  }
   // Parsing stops at the end of the view, even if digits follow.
   CHECK(number_in<int>(std::string_view("123456").substr(1, 2)) == 23);
 }

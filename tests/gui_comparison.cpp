@@ -7,12 +7,10 @@
 #include "simulator/trace/op_seconds.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_recorded.hpp"
-#include "tests/gui_timelines.hpp"
+#include "tests/gui_timeline_builder.hpp"
 
 namespace rehearse::gui {
 namespace {
-
-using test::SimpleTimelineBuilder;
 
 constexpr Time kMs = 1'000'000;
 
@@ -44,15 +42,15 @@ TEST_CASE("Kinds of op are names without their numbers") {
 }
 
 TEST_CASE("Ops are counted where they lie in the stretch, folded ranks as often as they are") {
-  SimpleTimelineBuilder builder;
+  TimelineBuilder builder;
   builder.process("ranks 0-3", 4).track("compute");
-  builder.span(Kind::compute, 0, 10 * kMs, "forward 0").flops(2e9F);
-  builder.span(Kind::compute, 10 * kMs, 40 * kMs, "backward 0").flops(4e9F);
+  builder.span("forward 0", 0, 10 * kMs, Kind::compute).flops(2e9F);
+  builder.span("backward 0", 10 * kMs, 40 * kMs, Kind::compute).flops(4e9F);
   builder.track("network");
-  builder.span(Kind::waiting, 10 * kMs, 30 * kMs, "all-reduce bucket 0");
-  builder.span(Kind::communication, 30 * kMs, 50 * kMs, "all-reduce bucket 0").bytes(1e6F);
+  builder.span("all-reduce bucket 0", 10 * kMs, 30 * kMs, Kind::waiting);
+  builder.span("all-reduce bucket 0", 30 * kMs, 50 * kMs, Kind::communication).bytes(1e6F);
   builder.process("rank 4").track("compute");
-  builder.span(Kind::compute, 5 * kMs, 20 * kMs, "forward 1").flops(2e9F);
+  builder.span("forward 1", 5 * kMs, 20 * kMs, Kind::compute).flops(2e9F);
   builder.summarize();
   const OpTotalsOfRange all = op_totals(builder.done(), {0, 50 * kMs});
   CHECK(all.ranks == 5);

@@ -5,21 +5,20 @@
 #include "gui/models/comparison/comparison.hpp"
 #include "gui/models/comparison/figures.hpp"
 #include "tests/catch.hpp"
-#include "tests/gui_timelines.hpp"
+#include "tests/gui_timeline_builder.hpp"
 
 using namespace rehearse::gui;
-using rehearse::gui::test::SimpleTimelineBuilder;
 
 namespace {
 
 RunFigures figures_with(const std::string& cost) {
-  SimpleTimelineBuilder builder;
+  TimelineBuilder builder;
   builder.process("rank 0").track("compute");
-  builder.span(Kind::compute, 0, 10'000'000, "f").step(0);
-  builder.timeline.writer = Timeline::Writer::rehearse;
-  builder.timeline.other_data = R"({"generator": "rehearse", "result": {"step_time_s": 0.01,
+  builder.span("f", 0, 10'000'000, Kind::compute).step(0);
+  builder.timeline().writer = Timeline::Writer::rehearse;
+  builder.timeline().other_data = R"({"generator": "rehearse", "result": {"step_time_s": 0.01,
     "samples_per_s": 3200, )" + cost +
-                                "}}";
+                                  "}}";
   return figures_of(builder.done());
 }
 

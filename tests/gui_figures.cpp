@@ -8,11 +8,10 @@
 #include "simulator/trace/causes.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_recorded.hpp"
-#include "tests/gui_timelines.hpp"
+#include "tests/gui_timeline_builder.hpp"
 
 using namespace rehearse;
 using namespace rehearse::gui;
-using rehearse::gui::test::SimpleTimelineBuilder;
 
 namespace {
 
@@ -40,12 +39,12 @@ const char* const kResult = R"({"generator": "rehearse", "result": {
 }  // namespace
 
 TEST_CASE("Figures are read from the result that the trace holds") {
-  SimpleTimelineBuilder builder;
+  TimelineBuilder builder;
   builder.process("rank 0").track("compute");
-  builder.span(Kind::compute, 0, 10 * kMillisecond, "f").step(0);
-  builder.span(Kind::compute, 10 * kMillisecond, 20 * kMillisecond, "f").step(1);
-  builder.timeline.writer = Timeline::Writer::rehearse;
-  builder.timeline.other_data = kResult;
+  builder.span("f", 0, 10 * kMillisecond, Kind::compute).step(0);
+  builder.span("f", 10 * kMillisecond, 20 * kMillisecond, Kind::compute).step(1);
+  builder.timeline().writer = Timeline::Writer::rehearse;
+  builder.timeline().other_data = kResult;
   const RunFigures figures = figures_of(builder.done());
   CHECK(figures.step == TimeRange{10 * kMillisecond, 20 * kMillisecond});
   CHECK(figures.steps == 1);
@@ -71,13 +70,13 @@ TEST_CASE("Figures are read from the result that the trace holds") {
 TEST_CASE("Broken results give what can be had from the spans") {
   for (const char* other : {"", "[]", "{\"result\": 5}", "{\"result\": {\"step_time_s\": \"x\"}}", "{\"resu",
                             R"({"result": {"critical_path": [1], "rests_on": 4, "memory_bytes": null}})"}) {
-    SimpleTimelineBuilder builder;
+    TimelineBuilder builder;
     builder.process("rank 0").track("compute");
-    builder.span(Kind::compute, 0, 6 * kMillisecond, "f").step(0);
-    builder.span(Kind::communication, 6 * kMillisecond, 10 * kMillisecond, "g").step(0);
+    builder.span("f", 0, 6 * kMillisecond, Kind::compute).step(0);
+    builder.span("g", 6 * kMillisecond, 10 * kMillisecond, Kind::communication).step(0);
     builder.summarize();
-    builder.timeline.writer = Timeline::Writer::rehearse;
-    builder.timeline.other_data = other;
+    builder.timeline().writer = Timeline::Writer::rehearse;
+    builder.timeline().other_data = other;
     const RunFigures figures = figures_of(builder.done());
     CAPTURE(other);
     CHECK(figures.step_time_s == Approx(0.01));
@@ -90,11 +89,11 @@ TEST_CASE("Broken results give what can be had from the spans") {
 
 TEST_CASE("The step that is told of") {
   // Steps of 10, 30, 20 and 40 ms, one after another.
-  SimpleTimelineBuilder builder;
+  TimelineBuilder builder;
   builder.process("rank 0").track("compute");
   const std::vector<Time> ends = {0, 10, 40, 60, 100};
   for (int step = 0; step < 4; ++step)
-    builder.span(Kind::compute, ends[step] * kMillisecond, ends[step + 1] * kMillisecond, "f").step(step);
+    builder.span("f", ends[step] * kMillisecond, ends[step + 1] * kMillisecond, Kind::compute).step(step);
   const Timeline& timeline = builder.done();
   struct Case {
     std::optional<int> warmup;
@@ -112,22 +111,22 @@ TEST_CASE("The step that is told of") {
 
 TEST_CASE("Steps that a profiler marked are told as their mean, without the first of three") {
   for (const int steps : {1, 2, 3, 5}) {
-    SimpleTimelineBuilder builder;
+    TimelineBuilder builder;
     for (const char* rank : {"rank 0", "rank 1"}) {
       builder.process(rank).track("python");
       for (int i = 0; i < steps; ++i)
-        builder.span(Kind::annotation, i * 10 * kMillisecond, (i + 1) * 10 * kMillisecond,
-                     fmt::format("ProfilerStep#{}", i + 7));
+        builder.span(fmt::format("ProfilerStep#{}", i + 7), i * 10 * kMillisecond,
+                     (i + 1) * 10 * kMillisecond, Kind::annotation);
       builder.track("stream 7");
       for (int i = 0; i < steps; ++i) {
-        builder.span(Kind::compute, i * 10 * kMillisecond, (i * 10 + (i == 0 ? 9 : 5)) * kMillisecond,
-                     "gemm");
-        builder.span(Kind::communication, (i * 10 + 9) * kMillisecond, (i * 10 + 10) * kMillisecond,
-                     "ncclAllReduce");
+        builder.span("gemm", i * 10 * kMillisecond, (i * 10 + (i == 0 ? 9 : 5)) * kMillisecond,
+                     Kind::compute);
+        builder.span("ncclAllReduce", (i * 10 + 9) * kMillisecond, (i * 10 + 10) * kMillisecond,
+                     Kind::communication);
       }
     }
     builder.summarize();
-    builder.timeline.writer = Timeline::Writer::pytorch;
+    builder.timeline().writer = Timeline::Writer::pytorch;
     const RunFigures figures = figures_of(builder.done());
     CAPTURE(steps);
     const int counted = steps >= 3 ? steps - 1 : steps;
@@ -144,12 +143,12 @@ TEST_CASE("Steps that a profiler marked are told as their mean, without the firs
 }
 
 TEST_CASE("Without marks a profiler's trace is told as a whole") {
-  SimpleTimelineBuilder builder;
+  TimelineBuilder builder;
   builder.process("rank 0").track("stream 7");
-  builder.span(Kind::compute, 0, 6 * kMillisecond, "gemm");
-  builder.span(Kind::copy, 8 * kMillisecond, 10 * kMillisecond, "Memcpy HtoD");
+  builder.span("gemm", 0, 6 * kMillisecond, Kind::compute);
+  builder.span("Memcpy HtoD", 8 * kMillisecond, 10 * kMillisecond, Kind::copy);
   builder.summarize();
-  builder.timeline.writer = Timeline::Writer::pytorch;
+  builder.timeline().writer = Timeline::Writer::pytorch;
   const RunFigures figures = figures_of(builder.done());
   CHECK(figures.step_time_s == Approx(0.01));
   REQUIRE(figures.breakdown.size() == 3);

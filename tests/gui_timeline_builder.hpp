@@ -77,6 +77,7 @@ public:
     made_.spans.algorithm.back() = number_of(algorithm);
     return *this;
   }
+  TimelineBuilder& bytes(float count) { return transfer(count); }
   TimelineBuilder& flops(float count) {
     made_.spans.flops.back() = count;
     return *this;
@@ -98,8 +99,33 @@ public:
     made_.counters.push_back({name, unit, process, std::move(time), std::move(value)});
     return *this;
   }
-  std::shared_ptr<const Timeline> build() {
+  TimelineBuilder& step(int number) { return made_.spans.step.back() = number, *this; }
+  // Adds to each process a summary that copies its spans except annotations; the copied spans must not
+  // overlap.
+  TimelineBuilder& summarize() {
+    const auto processes = static_cast<int>(made_.processes.size());
+    for (int p = 0; p < processes; ++p) {
+      std::vector<SpanId> own;
+      for (const Row& row : made_.rows)
+        for (SpanId span = row.first; row.process == p && span < row.last; ++span)
+          if (made_.spans.kind[span] != Kind::annotation) own.push_back(span);
+      std::stable_sort(own.begin(), own.end(),
+                       [&](SpanId a, SpanId b) { return made_.spans.begin[a] < made_.spans.begin[b]; });
+      const auto first = static_cast<SpanId>(made_.spans.size());
+      made_.processes[static_cast<std::size_t>(p)].summary_row = static_cast<int>(made_.rows.size());
+      made_.rows.push_back({p, -1, first, first});
+      for (const SpanId one : own)
+        span("", made_.spans.begin[one], made_.spans.end[one], made_.spans.kind[one]);
+    }
+    return *this;
+  }
+  // The timeline so far, for what has no function here.
+  Timeline& timeline() { return made_; }
+  // Returns the complete timeline, which can still be added to.
+  const Timeline& done() {
     Timeline& t = made_;
+    t.first_dependency.clear();
+    t.dependencies.clear();
     std::sort(t.flows.begin(), t.flows.end(), [](const Flow& a, const Flow& b) { return a.from < b.from; });
     t.flows_to.resize(t.flows.size());
     for (std::size_t i = 0; i < t.flows.size(); ++i) t.flows_to[i] = static_cast<std::uint32_t>(i);
@@ -112,6 +138,10 @@ public:
     t.first_dependency.push_back(static_cast<std::uint32_t>(t.dependencies.size()));
     for (std::size_t s = 0; s < t.spans.size(); ++s) t.end = std::max(t.end, t.spans.end[s]);
     if (!t.spans.begin.empty()) t.begin = *std::min_element(t.spans.begin.begin(), t.spans.begin.end());
+    return t;
+  }
+  std::shared_ptr<const Timeline> build() {
+    done();
     return std::make_shared<const Timeline>(std::move(made_));
   }
 

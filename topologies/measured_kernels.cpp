@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "models/text/printable.hpp"
+#include "models/text/si_prefixes.hpp"
 #include "models/text/toml_text.hpp"
 
 namespace rehearse {
@@ -33,8 +34,8 @@ MeasuredKernel read_row(Section& row) {
     kernel.batch = row.number("batch", kSize, 1);
     kernel.transposed = static_cast<Transposed>(row.choice("transposed", kTransposedNames, 0));
   }
-  measured.seconds = 1e-6 * row.number("us", kMicroseconds);
-  measured.formula_s = 1e-6 * row.number("formula_us", kMicroseconds);
+  measured.seconds = kMicro * row.number("us", kMicroseconds);
+  measured.formula_s = kMicro * row.number("formula_us", kMicroseconds);
   row.finish();
   return measured;
 }

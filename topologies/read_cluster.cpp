@@ -112,7 +112,7 @@ Fabric make_fabric(const FabricKeys& keys, const Node& node, const Section& sect
   Fabric fabric;
   using enum Fabric::Kind;
   fabric.kind = keys.fabric();
-  fabric.latency_s = keys.latency_us.value_or(0) * kMicrosecond;
+  fabric.latency_s = keys.latency_us.value_or(0) * kMicro;
   fabric.sharp = keys.sharp.value_or(false);
   if (fabric.kind == single_switch || fabric.kind == links) return fabric;
   const std::string name = fmt::format("\"{}\"", kFabricNames[static_cast<std::size_t>(fabric.kind)]);
@@ -179,7 +179,7 @@ void read_links(Section& section, ClusterParts& parts) {
     l.a = link.text("a");
     l.b = link.text("b");
     l.bandwidth = link.number("gbps", kBandwidth) * kGb;
-    l.latency_s = link.number("latency_us", kLatency, parts.fabric.latency_s / kMicrosecond) * kMicrosecond;
+    l.latency_s = link.number("latency_us", kLatency, parts.fabric.latency_s / kMicro) * kMicro;
     link.finish();
   }
 }

@@ -280,7 +280,7 @@ Node read_node(Section& section, const std::string& folder) {
   if (section.has("nvlink") && node.interconnect != nvlink_mesh)
     section.refuse("nvlink", "given", "only with interconnect = \"nvlink-mesh\"");
   node.device_bandwidth = section.number("nvlink_gb_per_s", kBandwidth, 0) * kGB;
-  node.device_latency_s = section.number("device_latency_us", kLatency, 0) * kMicrosecond;
+  node.device_latency_s = section.number("device_latency_us", kLatency, 0) * kMicro;
   node.pcie_bandwidth = section.number("pcie_gb_per_s", kBandwidth, 0) * kGB;
   node.pcie_efficiency = section.number("pcie_efficiency", kFraction, Node::kPcieEfficiency);
   read_pcie_switches(section, node);
@@ -289,7 +289,7 @@ Node read_node(Section& section, const std::string& folder) {
   read_rings(section, node);
   node.nics = static_cast<int>(section.integer("nics", 1, 256, 1));
   node.nic_bandwidth = section.number("nic_gbps", kBandwidth, 0) * kGb;
-  node.nic_latency_s = section.number("nic_latency_us", kLatency, 0) * kMicrosecond;
+  node.nic_latency_s = section.number("nic_latency_us", kLatency, 0) * kMicro;
   node.cpu_cores = static_cast<int>(section.integer("cpu_cores", 1, 65'536, 1));
   node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
   node.cpu_memory_bytes = 1073741824.0 * section.number("cpu_memory_gib", {0, 1e6, true}, 0);

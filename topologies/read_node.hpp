@@ -5,13 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "models/text/si_prefixes.hpp"
 #include "models/text/toml_table.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse {
 
-// Units of the keys, in bytes/s and seconds.
-inline constexpr double kGb = 1e9 / 8, kGB = 1e9, kMicrosecond = 1e-6;
+// Units of the keys, in bytes/s.
+inline constexpr double kGb = 1e9 / 8, kGB = 1e9;
 inline constexpr Range kBandwidth{1e-6, 1e6}, kLatency{0, 1e6};
 
 // Returns the path of the preset that `key` names. Throws InputError with the nearest name if there is none.

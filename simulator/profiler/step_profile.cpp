@@ -7,12 +7,12 @@
 #include <map>
 
 #include "models/text/error.hpp"
+#include "models/text/si_prefixes.hpp"
 #include "simulator/profiler/measured_step.hpp"
 
 namespace rehearse {
 namespace {
 
-constexpr double kMicro = 1e-6;
 constexpr const char* kHowTo =
     "a trace of forward pass, backward pass and optimizer.step(), with prof.step() after each of them under "
     "torch.profiler.schedule";

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "models/text/error.hpp"
+#include "models/text/number_in.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/report/comparison.hpp"
 #include "simulator/report/format.hpp"

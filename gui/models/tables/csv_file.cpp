@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "gui/models/work/progress.hpp"
 #include "models/text/error.hpp"
-#include "models/text/number_in.hpp"
 #include "models/text/read_text.hpp"
 #include "simulator/report/format.hpp"
 
@@ -101,11 +99,6 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
   }
   if (left_out > 0) file.problems.push_back(fmt::format("{} more lines are broken", left_out));
   return file;
-}
-
-std::optional<double> finite_number_in(std::string_view field) {
-  const auto number = number_in<double>(field);
-  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 CsvFile read_csv(const std::string& path, Progress* progress, double until) {

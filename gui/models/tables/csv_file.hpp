@@ -29,8 +29,6 @@ struct CsvFile {
 CsvFile read_csv(const std::string& path, Progress* progress = nullptr, double until = 1);
 CsvFile parse_csv(std::string_view text, const std::string& name, Progress* progress = nullptr,
                   double until = 1);
-// Parses a field that consists of one finite number. Returns nullopt for any other text.
-std::optional<double> finite_number_in(std::string_view field);
 
 // The output of `rehearse sweep --out` or of `rehearse validate --format csv`.
 enum class CsvKind { sweep, validation, unknown };

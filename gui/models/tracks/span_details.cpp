@@ -108,8 +108,7 @@ std::string clipped(std::string text) {
 }
 
 // Adds the arguments from the file that have no column.
-void add_args(std::string_view detail, std::vector<SpanDetails::Field>& fields) {
-  const Json args = Json::parse(detail, nullptr, false);
+void add_args(const Json& args, std::vector<SpanDetails::Field>& fields) {
   if (!args.is_object()) return;
   static const std::set<std::string, std::less<>> kShown = {
       "op",        "microbatch", "bytes",    "flops",  "step",       "ready_us",  "deps",  "kind",
@@ -132,8 +131,7 @@ void add_args(std::string_view detail, std::vector<SpanDetails::Field>& fields) 
 }
 
 // Returns the kind of the collective from its `args` or its name.
-std::string collective_kind(std::string_view detail, const std::string& name) {
-  const Json args = Json::parse(detail, nullptr, false);
+std::string collective_kind(const Json& args, const std::string& name) {
   if (args.is_object() && args.contains("kind") && args["kind"].is_string()) return args["kind"];
   for (const std::string_view kind : kCollectiveNames)
     if (holds(name, kind)) return std::string(kind);
@@ -265,7 +263,7 @@ SpanDetails details_of(const Run& run, SpanId span) {
   const auto moment = [&](Time at) {
     return moment_text(at - run.aligned, std::max(1.0, static_cast<double>(length) / 100));
   };
-  const std::string_view detail = timeline.detail_of(span);
+  const Json args = Json::parse(timeline.detail_of(span), nullptr, false);  // discarded if there are none
   const Row& row = timeline.rows[static_cast<std::size_t>(timeline.row_of(span))];
 
   fields.push_back({"Duration", duration_text(length)});
@@ -297,14 +295,14 @@ SpanDetails details_of(const Run& run, SpanId span) {
     fields.push_back({"Bytes", amount_text(spans.bytes[span], "B")});
     if (seconds > 0 && spans.members[span] > 1) {
       const double bandwidth = spans.bytes[span] / seconds;
-      const double factor = bus_factor(collective_kind(detail, details.title), spans.members[span]);
+      const double factor = bus_factor(collective_kind(args, details.title), spans.members[span]);
       fields.push_back({"Algorithm bandwidth", amount_text(bandwidth, "B/s")});
       fields.push_back({"Bus bandwidth", amount_text(bandwidth * factor, "B/s")});
     } else if (seconds > 0) {
       fields.push_back({"Bandwidth", amount_text(spans.bytes[span] / seconds, "B/s")});
     }
   }
-  if (!detail.empty()) add_args(detail, fields);
+  add_args(args, fields);
   add_tensors(run, span, fields);
 
   for (const SpanLink& link : links_of(timeline, span)) {

@@ -1,4 +1,5 @@
 #include "gui/views/comparison/why_view.hpp"
+#include "gui/models/runs/run_list.hpp"
 #include "gui/models/scenario/scenario_difference.hpp"
 #include "gui/views/comparison/advice_rows.hpp"
 #include "gui/views/parts/command.hpp"
@@ -81,18 +82,6 @@ QString more_of(const Judged& judged) {
 // Returns the notes of a run: those that its trace states, which also tell frameworks that would fit.
 const std::vector<std::string>& notes_of(const Run& run) {
   return run.notes.empty() && run.judged ? run.judged->run.plan.notes : run.notes;
-}
-
-QString source_of(const Run& run) {
-  switch (run.source) {
-    case Run::Source::predicted:
-      return QObject::tr("predicted");
-    case Run::Source::measured:
-      return QObject::tr("measured");
-    case Run::Source::profiler:
-      break;
-  }
-  return QObject::tr("profiled");
 }
 
 // Formats a long duration: "39.9 days", "7.2 hours".
@@ -213,7 +202,7 @@ void WhyView::tell() {
   }
   const RunFigures& figures = run->figures;
   std::string title = run->name;
-  QString how = source_of(*run);
+  QString how = run->source == Run::Source::profiler ? tr("profiled") : source_text(run->source);
   if (run->judged) {
     const Scenario& scenario = run->judged->run.scenario;
     title = scenario.model.title + " on " + scenario.cluster->title;

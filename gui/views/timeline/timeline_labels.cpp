@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "gui/models/runs/run_list.hpp"
 #include "gui/models/tracks/area_tracks.hpp"
 #include "gui/views/parts/appearance.hpp"
 
@@ -67,18 +68,6 @@ int every(int row_height, int text_height) {
   int every = 1;
   while (every * row_height < text_height) every *= 2;
   return every;
-}
-
-QString source_text(Run::Source source) {
-  switch (source) {
-    case Run::Source::predicted:
-      return QObject::tr("predicted");
-    case Run::Source::measured:
-      return QObject::tr("measured");
-    case Run::Source::profiler:
-      break;
-  }
-  return QObject::tr("profiler");
 }
 
 // Removes a final "(64 ranks)", because the number is shown on the right.

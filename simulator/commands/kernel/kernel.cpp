@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "models/text/error.hpp"
+#include "models/text/si_prefixes.hpp"
 #include "models/text/text.hpp"
 #include "simulator/commands/kernel/kernel.hpp"
 #include "simulator/commands/predicting/kernel_question.hpp"
@@ -17,8 +18,6 @@
 
 namespace rehearse {
 namespace {
-
-constexpr double kTera = 1e12, kGiga = 1e9;
 
 std::string_view text_of(Bound bound) {
   return kBoundNames[static_cast<std::size_t>(bound)];

@@ -9,6 +9,7 @@
 
 #include "models/text/output_file.hpp"
 #include "models/text/printable.hpp"
+#include "models/text/si_prefixes.hpp"
 #include "models/text/text.hpp"
 #include "simulator/commands/profile/profile.hpp"
 #include "simulator/commands/profile/profile_scenario.hpp"
@@ -19,8 +20,6 @@
 
 namespace rehearse {
 namespace {
-
-constexpr double kMilli = 1e-3, kMicro = 1e-6;
 
 std::string in_ms(double seconds) {
   return fmt::format("{:.3f} ms", seconds / kMilli);

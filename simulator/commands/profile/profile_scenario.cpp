@@ -9,6 +9,7 @@
 
 #include "models/text/error.hpp"
 #include "models/text/printable.hpp"
+#include "models/text/si_prefixes.hpp"
 #include "models/text/toml_text.hpp"
 #include "simulator/commands/predicting/collective_time.hpp"
 #include "simulator/report/format.hpp"
@@ -16,8 +17,6 @@
 
 namespace rehearse {
 namespace {
-
-constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6;
 
 // A GPU's name in CUDA (cudaDeviceProp::name), or the beginning of it, and a shipped cluster of such GPUs.
 struct KnownGpu {
@@ -96,12 +95,12 @@ std::string array(const char* key, const std::vector<ProfiledLayer>& layers, dou
 
 // Returns the lines of waits in milliseconds; nothing if all are zero.
 std::string wait_text(const char* key, double seconds) {
-  return seconds > 0 ? fmt::format("{} = {}\n", key, number(seconds / kMillisecond)) : "";
+  return seconds > 0 ? fmt::format("{} = {}\n", key, number(seconds / kMilli)) : "";
 }
 std::string wait_text(const char* key, const std::vector<double>& seconds) {
   if (std::none_of(seconds.begin(), seconds.end(), [](double s) { return s > 0; })) return "";
   std::vector<std::string> values;
-  for (const double s : seconds) values.push_back(number(s / kMillisecond));
+  for (const double s : seconds) values.push_back(number(s / kMilli));
   return array(key, values);
 }
 
@@ -140,8 +139,8 @@ std::string framework_text(const StepProfile& profile, const ProfiledWaits& wait
       costs += fmt::format("{} = {{value = {}, basis = \"measured\", source = {}}}\n", key, number(value),
                            toml_string(source_of(profile) + ", " + what));
   };
-  add("step_ms", step_s / kMillisecond, "time of a step outside of its layers and the update");
-  add("kernel_launch_us", profile.kernel_launch_s / kMicrosecond,
+  add("step_ms", step_s / kMilli, "time of a step outside of its layers and the update");
+  add("kernel_launch_us", profile.kernel_launch_s / kMicro,
       "time of the host for each kernel of passes and update, without waiting for the GPU");
   return costs.empty() ? "" : "\n[framework]\ntitle = \"PyTorch, as profiled\"\n" + costs;
 }
@@ -209,14 +208,14 @@ std::string profile_scenario(const StepProfile& profile, const ProfileScenario& 
   if (told > 0) out += fmt::format("micro_batch = {}\n", micro_batch);
   out +=
       array("names", layers, [](const ProfiledLayer& layer) { return toml_string(printable(layer.name)); });
-  out += array("forward_ms", layers, &ProfiledLayer::forward_s, kMillisecond);
-  out += array("backward_input_ms", layers, &ProfiledLayer::backward_s, kMillisecond);
+  out += array("forward_ms", layers, &ProfiledLayer::forward_s, kMilli);
+  out += array("backward_input_ms", layers, &ProfiledLayer::backward_s, kMilli);
   out += "backward_weight_ms = 0\n";
   out += array("p2p_bytes", layers, &ProfiledLayer::output_bytes);
   if (profile.has_shapes) {
     out += array("parameters", layers, &ProfiledLayer::parameters);
     if (profile.optimizer_s > 0)
-      out += fmt::format("optimizer_ms = {}\n", number(profile.optimizer_s / kMillisecond));
+      out += fmt::format("optimizer_ms = {}\n", number(profile.optimizer_s / kMilli));
   }
   if (profile.on_gpu) {
     out += array("forward_kernels", layers, &ProfiledLayer::forward_kernels);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "models/text/number_in.hpp"
 #include "models/text/printable.hpp"
@@ -77,8 +76,8 @@ std::vector<CsvRecord> parse_csv(const std::string& text, const std::string& pat
 }
 
 double positive_number(const std::string& cell, std::string_view column, const Place& place) {
-  const auto value = number_in<double>(cell);
-  if (!value || !(*value > 0) || !std::isfinite(*value))
+  const auto value = finite_number_in(cell);
+  if (!value || !(*value > 0))
     throw InputError(place, fmt::format("{} is {}; allowed: a number above 0", column, in_quotes(cell)));
   return *value;
 }
