@@ -9,6 +9,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr std::size_t kWindow = 1 << 20;
+constexpr std::size_t kBehind = kReadAhead + 1;  // bytes behind the text, see split_event()
 constexpr std::size_t kLongestEvent = 16 << 20;
 constexpr std::size_t kMostOthers = 64 << 20;  // bytes outside the events
 
@@ -80,11 +81,16 @@ Scanned scan_event(const char* const first, const char* const end) {
 }  // namespace
 
 std::string_view EventBatch::event(std::size_t i) const {
-  const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : text.size() - kPadding;
-  // Drops the comma or the closing bracket.
-  std::string_view text_of{text.data() + starts[i], end - starts[i] - 1};
+  const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : text.size();
+  std::string_view text_of{text.data() + starts[i], end - starts[i]};
   while (!text_of.empty() && (is_space(text_of.back()) || text_of.back() == ',')) text_of.remove_suffix(1);
   return text_of;
+}
+
+void EventBatch::clear() {
+  starts.clear();
+  fields.clear();
+  arguments.count = 0;
 }
 
 EventScanner::EventScanner(TraceSource& source, Fail fail)
@@ -99,10 +105,11 @@ bool EventScanner::fill() {
     filled_ -= pos_;
     pos_ = 0;
   }
-  if (filled_ == window_.size()) window_.resize(2 * window_.size());
-  const std::size_t wanted = window_.size() - filled_;
+  if (filled_ + kBehind == window_.size()) window_.resize(2 * window_.size());
+  const std::size_t wanted = window_.size() - kBehind - filled_;
   const std::size_t got = source_.read(window_.data() + filled_, wanted);
   filled_ += got;
+  window_[filled_] = '\0';
   ended_ = got < wanted;
   return got > 0;
 }
@@ -247,18 +254,22 @@ void EventScanner::find_again() {
 // must end here.
 bool EventScanner::one_event(EventBatch& batch, std::size_t& first) {
   const char* const begin = window_.data() + pos_;
-  const Scanned event = scan_event(begin, window_.data() + filled_);
+  if (batch.starts.empty()) first = pos_;
+  batch.fields.emplace_back();
+  const char* const split = split_event(begin, window_.data() + first, batch.fields.back(), batch.arguments);
+  const Scanned event =
+      split != nullptr ? Scanned{Ending::whole, split} : scan_event(begin, window_.data() + filled_);
   if (event.ending == Ending::whole) {
     if (batch.starts.empty()) {
-      first = pos_;
       batch.at = base_ + pos_;
       batch.first_number = number_ + 1;
     }
-    batch.starts.push_back(static_cast<std::uint32_t>(pos_ - first + 1));
+    batch.starts.push_back(static_cast<std::uint32_t>(pos_ - first));
     ++number_;
     pos_ = static_cast<std::size_t>(event.end - window_.data());
     return true;
   }
+  batch.fields.pop_back();
   if (event.ending == Ending::partial && !ended_ && filled_ - pos_ < kLongestEvent) return false;
   ++number_;
   const bool at_end = event.ending == Ending::partial && ended_;
@@ -313,17 +324,13 @@ bool EventScanner::gather(EventBatch& batch) {
     }
   }
   if (batch.starts.empty()) return false;
-  batch.text.resize(last - first + 2 + EventBatch::kPadding);
-  batch.text[0] = '[';
-  std::memcpy(batch.text.data() + 1, window_.data() + first, last - first);
-  batch.text[last - first + 1] = ']';
-  std::memset(batch.text.data() + last - first + 2, ' ', EventBatch::kPadding);
+  batch.text.assign(window_.data() + first, window_.data() + last);
   batch.share = source_.share();
   return true;
 }
 
 bool EventScanner::next(EventBatch& batch) {
-  batch.starts.clear();
+  batch.clear();
   while (true) {
     switch (state_) {
       case State::start:

@@ -8,21 +8,23 @@
 #include <utility>
 #include <vector>
 
+#include "gui/models/trace/event_fields.hpp"
 #include "gui/models/trace/trace_source.hpp"
 
 namespace rehearse::gui {
 
 // Consecutive elements of `traceEvents`, in the order of the file.
 struct EventBatch {
-  std::vector<char> text;             // "[{...},{...}]" followed by kPadding bytes
+  std::vector<char> text;             // "{...},{...}"
   std::vector<std::uint32_t> starts;  // offsets of the events in `text`
+  std::vector<EventFields> fields;    // of each event
+  ArgumentList arguments;             // of all events
   std::uint64_t first_number = 0;     // number of the first event, counted from 1
   std::uint64_t at = 0;               // stream offset of the first event
   double share = 0;                   // share of the stream that has been read
-  static constexpr std::size_t kPadding = 64;
-  std::string_view json() const { return {text.data(), text.size() - kPadding}; }
   // Returns the text of event `i`.
   std::string_view event(std::size_t i) const;
+  void clear();
 };
 
 // A position that could not be parsed. `event` is the event's number; 0: outside the events.

@@ -92,7 +92,16 @@ int TraceBuilder::process_of(Token pid) {
   return it->second;
 }
 
+// Programs write the events of one track after another, or those of a few by turns.
 std::uint32_t TraceBuilder::track_of(Token pid, Token tid) {
+  const auto byte = [](Token token) { return token.empty() ? 0U : static_cast<unsigned char>(token.back()); };
+  LatestTrack& latest = latest_[(byte(pid) * 5 + byte(tid)) % latest_.size()];
+  if (latest.is_known && latest.pid == pid && latest.tid == tid) return latest.track;
+  latest = {true, std::string(pid), std::string(tid), find_track(pid, tid)};
+  return latest.track;
+}
+
+std::uint32_t TraceBuilder::find_track(Token pid, Token tid) {
   const int process = process_of(pid);
   std::string name;
   const std::int64_t id = id_of(tid, &name);
@@ -131,61 +140,75 @@ void TraceBuilder::keep_details(const Event& event, Record& record) {
 void TraceBuilder::sort_ours(const Event& event, Token kind, Record& record) {
   draft_.ours = true;
   const std::string_view category = bare(event.category);
-  const Sorted sorted = sorted_op(category, bare(kind), bare(argument(event, "action")));
+  const std::string_view bare_kind = bare(kind);
+  const Sorted sorted =
+      sorted_op(category, bare_kind, bare_kind == "host" ? bare(argument(event, KnownArgument::action)) : "");
   record.kind = sorted.kind;
   record.pass = sorted.pass;
   record.waits = sorted.kind == Kind::communication;
   if (record.waits) {
-    const std::optional<Purpose> purpose = purpose_named(bare(argument(event, "purpose")));
+    const std::optional<Purpose> purpose = purpose_named(bare(argument(event, KnownArgument::purpose)));
     record.pipeline = purpose && traits_of(*purpose).late_side_is_a_bubble;
     if (draft_.purposes.size() <= record.name) draft_.purposes.resize(2 * record.name + 1);
     draft_.purposes[record.name] = purpose;
   }
   record.first_dependency = static_cast<std::uint32_t>(draft_.dependencies.size());
-  for (const auto& [key, value] : event.arguments) {
-    if (key == "op")
-      record.op = small_integer(value, -1);
-    else if (key == "step")
-      record.step = small_integer(value, -1);
-    else if (key == "microbatch")
-      record.microbatch = small_integer(value, -1);
-    else if (key == "bytes")
-      record.bytes = size_of(value);
-    else if (key == "flops")
-      record.flops = size_of(value);
-    else if (key == "members")
-      record.members = small_integer(value, 0);
-    else if (key == "algorithm")
-      record.algorithm = draft_.strings.number_of(bare(value));
-    else if (key == "critical")
-      record.critical = value == "true";
-    else if (key == "ready_us")
-      record.ready = nanoseconds_of(value).value_or(kNoTime);
-    else if (key == "deps" && value.size() > 2) {
-      const char* at = value.data() + 1;
-      const char* const end = value.data() + value.size();
-      while (at < end && record.dependencies < std::numeric_limits<std::uint16_t>::max()) {
-        std::int32_t op = 0;
-        const auto [next, error] = std::from_chars(at, end, op);
-        if (error == std::errc()) {
-          draft_.dependencies.push_back(op);
-          ++record.dependencies;
-        }
-        at = next + 1;
-      }
+  using enum KnownArgument;
+  for (const auto& [key, value, known] : event.arguments) switch (known) {
+      case op:
+        record.op = small_integer(value, -1);
+        break;
+      case step:
+        record.step = small_integer(value, -1);
+        break;
+      case microbatch:
+        record.microbatch = small_integer(value, -1);
+        break;
+      case bytes:
+        if (key == "bytes") record.bytes = size_of(value);
+        break;
+      case flops:
+        record.flops = size_of(value);
+        break;
+      case members:
+        record.members = small_integer(value, 0);
+        break;
+      case algorithm:
+        record.algorithm = draft_.strings.number_of(bare(value));
+        break;
+      case critical:
+        record.critical = value == "true";
+        break;
+      case ready:
+        record.ready = nanoseconds_of(value).value_or(kNoTime);
+        break;
+      case deps:
+        add_dependencies(value, record);
+        break;
+      default:
+        break;
     }
+}
+
+void TraceBuilder::add_dependencies(Token list, Record& record) {
+  if (list.size() <= 2) return;
+  const char* at = list.data() + 1;
+  const char* const end = list.data() + list.size();
+  while (at < end && record.dependencies < std::numeric_limits<std::uint16_t>::max()) {
+    std::int32_t op = 0;
+    const auto [next, error] = std::from_chars(at, end, op);
+    if (error == std::errc()) {
+      draft_.dependencies.push_back(op);
+      ++record.dependencies;
+    }
+    at = next + 1;
   }
 }
 
 // Classifies a span by category and name; caches the result per name.
 void TraceBuilder::sort(const Event& event, Record& record) {
-  Token kind;
-  bool has_op = false;
-  for (const auto& [key, value] : event.arguments) {
-    has_op = has_op || key == "op";
-    if (key == "kind") kind = value;
-  }
-  if (has_op && !kind.empty()) {
+  const Token kind = argument(event, KnownArgument::kind);
+  if (!kind.empty() && !argument(event, KnownArgument::op).empty()) {
     sort_ours(event, kind, record);
     return;
   }
@@ -207,22 +230,31 @@ void TraceBuilder::sort(const Event& event, Record& record) {
   int bytes_each = 0;
   // recorded: autograd recorded the op for the backward pass; of_another_thread: the backward pass runs it
   bool recorded = false, of_another_thread = false;
-  for (const auto& [key, value] : event.arguments) {
-    if (key == "bytes" || key == "Bytes")
-      record.bytes = size_of(value);
-    else if (key == "In msg nelems")
-      elements = number_of(value).value_or(-1);
-    else if (key == "dtype")
-      bytes_each = bytes_of_type(bare(value));
-    else if (key == "Group size")
-      record.members = small_integer(value, 0);
-    else if (key == "Sequence number")
-      recorded = integer_of(value).value_or(-1) >= 0;
-    else if (key == "Fwd thread id")
-      of_another_thread = integer_of(value).value_or(0) != 0;
-    else if (key == "step" && record.step < 0)
-      record.step = small_integer(value, -1);
-  }
+  for (const auto& [key, value, argument] : event.arguments) switch (argument) {
+      case KnownArgument::bytes:
+        record.bytes = size_of(value);
+        break;
+      case KnownArgument::elements:
+        elements = number_of(value).value_or(-1);
+        break;
+      case KnownArgument::dtype:
+        bytes_each = bytes_of_type(bare(value));
+        break;
+      case KnownArgument::group_size:
+        record.members = small_integer(value, 0);
+        break;
+      case KnownArgument::sequence_number:
+        recorded = integer_of(value).value_or(-1) >= 0;
+        break;
+      case KnownArgument::forward_thread:
+        of_another_thread = integer_of(value).value_or(0) != 0;
+        break;
+      case KnownArgument::step:
+        if (record.step < 0) record.step = small_integer(value, -1);
+        break;
+      default:
+        break;
+    }
   if (recorded && !of_another_thread && record.kind == Kind::host && record.pass == Pass::none)
     record.pass = Pass::forward;
   if (std::isnan(record.bytes) && elements >= 0 && bytes_each > 0)
@@ -232,6 +264,13 @@ void TraceBuilder::sort(const Event& event, Record& record) {
     record.step = small_integer(name.substr(kStep.size()), -1);
     if (!is_on_gpu(bare(event.category))) draft_.steps.push_back({record.begin, record.end, record.step});
   }
+}
+
+// Like is_on_gpu(); remembers the last answer.
+bool TraceBuilder::is_gpus(Token category) {
+  if (category != latest_category_.text)
+    latest_category_ = {std::string(category), is_on_gpu(bare(category))};
+  return latest_category_.gpu;
 }
 
 const char* TraceBuilder::span(const Event& event, bool open) {
@@ -252,7 +291,7 @@ const char* TraceBuilder::span(const Event& event, bool open) {
   record.track = track_of(event.pid, event.tid);
   sort(event, record);
   const bool of_ours = record.kind == Kind::annotation && bare(event.category) == kKernelCategory;
-  if (!of_ours && !draft_.tracks[record.track].gpu && is_on_gpu(bare(event.category)))
+  if (!of_ours && !draft_.tracks[record.track].gpu && is_gpus(event.category))
     draft_.tracks[record.track].gpu = true;
   keep_details(event, record);
   if (open) {
@@ -354,7 +393,7 @@ const char* TraceBuilder::counter(const Event& event) {
   const int process = process_of(event.pid);
   std::string name = text_of(event.name);
   if (!event.id.empty()) name += " " + text_of(event.id);
-  for (const auto& [key, value] : event.arguments)
+  for (const auto& [key, value, known] : event.arguments)
     if (const auto number = number_of(value)) sample(process, name, key, *time, *number);
   return nullptr;
 }
@@ -410,21 +449,25 @@ const char* TraceBuilder::metadata(const Event& event) {
   return nullptr;
 }
 
-void TraceBuilder::finish() {
+void TraceBuilder::end_open_spans(Draft& draft) const {
   std::uint64_t never_ended = 0;
-  const auto close = [&](auto& open) {
-    for (auto& [key, records] : open) {
-      for (const std::size_t each : records) {
-        draft_.records[each].end = std::max(last_, draft_.records[each].begin);
-        ++never_ended;
-      }
-      records.clear();
+  const auto end = [&](const auto& open) {
+    for (const auto& [key, records] : open) {
+      for (const std::size_t each : records)
+        draft.records[each].end = std::max(last_, draft.records[each].begin);
+      never_ended += records.size();
     }
   };
-  close(open_);
-  close(open_async_);
+  end(open_);
+  end(open_async_);
   if (never_ended > 0)
-    draft_.left_out["spans never end and are extended to the end of the trace"] += never_ended;
+    draft.left_out["spans never end and are extended to the end of the trace"] += never_ended;
+}
+
+Draft TraceBuilder::so_far() const {
+  Draft draft = draft_;
+  end_open_spans(draft);
+  return draft;
 }
 
 }  // namespace rehearse::gui

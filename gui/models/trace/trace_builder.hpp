@@ -1,6 +1,7 @@
 // Builds a draft from events, one after another.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -22,12 +23,15 @@ public:
   // Adds an event. Returns why it cannot be used; null on success.
   const char* take(const Event& event);
   // Call after the last event: spans that never ended end with the trace.
-  void finish();
+  void finish() { end_open_spans(draft_); }
+  // Returns a draft of the events so far, as if they were all.
+  Draft so_far() const;
   // Call when `share` of the file has been read: discards the details early if their total is going to exceed
   // the limit.
   void forget_unless_few(double share);
 
 private:
+  void end_open_spans(Draft& draft) const;
   const char* span(const Event& event, bool open);
   const char* end_of_span(const Event& event);
   const char* asynchronous(const Event& event);
@@ -39,10 +43,13 @@ private:
   std::int64_t id_of(Token token, std::string* name);
   int process_of(Token pid);
   std::uint32_t track_of(Token pid, Token tid);
+  std::uint32_t find_track(Token pid, Token tid);
   std::uint32_t asynchronous_track(const Event& event);
   void sample(int process, const std::string& name, std::string_view key, Time time, double value);
   void sort(const Event& event, Record& record);
   void sort_ours(const Event& event, Token kind, Record& record);
+  void add_dependencies(Token list, Record& record);
+  bool is_gpus(Token category);
   void keep_details(const Event& event, Record& record);
   void forget_details();
 
@@ -64,7 +71,17 @@ private:
     Sorted sorted;
   };
   std::vector<Known> known_;  // by name
-  Time last_ = kNoTime;       // latest time of all events
+  struct LatestTrack {
+    bool is_known = false;
+    std::string pid, tid;  // tokens
+    std::uint32_t track = 0;
+  };
+  std::array<LatestTrack, 64> latest_;  // by the last bytes of pid and tid
+  struct {
+    std::string text;
+    bool gpu = false;
+  } latest_category_;
+  Time last_ = kNoTime;  // latest time of all events
 };
 
 }  // namespace rehearse::gui

@@ -1,7 +1,5 @@
 #include "gui/models/trace/trace_draft.hpp"
 
-#include <cstring>
-
 #include "gui/models/trace/trace_events.hpp"
 
 namespace rehearse::gui {
@@ -12,12 +10,9 @@ std::uint32_t Strings::number_of(std::string_view raw) {
   std::size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].raw != 0; at = (at + 1) & (slots_.size() - 1)) {
     if (slots_[at].hash != hash) continue;
-    const auto& [text, bytes] = raws_[slots_[at].raw - 1];
-    if (bytes == raw.size() && std::memcmp(text.get(), raw.data(), bytes) == 0) return slots_[at].number;
+    if (raws_[slots_[at].raw - 1] == raw) return slots_[at].number;
   }
-  auto kept = std::make_unique<char[]>(raw.size());
-  std::memcpy(kept.get(), raw.data(), raw.size());
-  raws_.emplace_back(std::move(kept), raw.size());
+  raws_.emplace_back(raw);
   texts.push_back(raw.find('\\') == std::string_view::npos ? std::string(raw)
                                                            : text_of('"' + std::string(raw) + '"'));
   const auto number = static_cast<std::uint32_t>(texts.size() - 1);

@@ -2,6 +2,7 @@
 // have been read.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -39,6 +40,21 @@ inline constexpr Time kNoTime = std::numeric_limits<Time>::min();
 template <typename T>
 class Blocks {
 public:
+  Blocks() = default;
+  Blocks(const Blocks& other) { *this = other; }
+  Blocks(Blocks&&) noexcept = default;
+  Blocks& operator=(const Blocks& other) {
+    if (this == &other) return *this;
+    clear();
+    for (std::size_t at = 0; at < other.size_; at += kBlock) {
+      size_ = at;
+      make_room(1);
+      std::copy_n(&other[at], std::min(kBlock, other.size_ - at), &(*this)[at]);
+    }
+    size_ = other.size_;
+    return *this;
+  }
+  Blocks& operator=(Blocks&&) noexcept = default;
   std::size_t size() const { return size_; }
   T& operator[](std::size_t i) { return blocks_[i >> kBits].get()[i & (kBlock - 1)]; }
   const T& operator[](std::size_t i) const { return blocks_[i >> kBits].get()[i & (kBlock - 1)]; }
@@ -95,7 +111,7 @@ private:
   };
   void grow();
   std::vector<Slot> slots_;
-  std::vector<std::pair<std::unique_ptr<char[]>, std::size_t>> raws_;
+  std::vector<std::string> raws_;
 };
 
 struct Draft {

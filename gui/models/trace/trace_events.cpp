@@ -6,14 +6,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "gui/models/trace/utf8.hpp"
 #include "models/text/number_in.hpp"
 
 namespace rehearse::gui {
 namespace {
 
 using namespace simdjson;
-
-static_assert(EventBatch::kPadding >= SIMDJSON_PADDING);
 
 Token trimmed(std::string_view text) {
   while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
@@ -67,6 +66,7 @@ error_code read_arguments(ondemand::document& document, ondemand::value value, s
     if (count == room.size()) room.resize(2 * count + 16);
     Argument& argument = room[count++];
     argument.key = key_of(field);
+    argument.known = known_argument(argument.key);
     if (const error_code error = token_of(field.value(), argument.value)) return error;
   }
   event.arguments = {room.data(), count};
@@ -135,23 +135,6 @@ const char* explained(error_code error) {
   }
 }
 
-// Returns the length in bytes of the character at `at`; 0: not valid UTF-8.
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned lead = byte(at);
-  const std::size_t length = lead < 0x80                   ? 1
-                             : lead >= 0xC2 && lead < 0xE0 ? 2
-                             : lead >= 0xE0 && lead < 0xF0 ? 3
-                             : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                           : 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  const unsigned second = byte(at + 1);
-  const bool bad = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-                   (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
-  return bad ? 0 : length;
-}
-
 // Replaces characters that JSON does not allow in strings but some programs write in names.
 std::string mended(std::string_view text) {
   std::string result;
@@ -168,53 +151,90 @@ std::string mended(std::string_view text) {
   return result;
 }
 
+// Returns the number if the token has digits only, as most have, and fits for sure; otherwise -1.
+std::int64_t plain_integer(Token token) {
+  constexpr std::size_t kFits = 18;
+  if (token.empty() || token.size() > kFits) return -1;
+  std::int64_t value = 0;
+  for (const char c : token) {
+    if (c < '0' || c > '9') return -1;
+    value = 10 * value + (c - '0');
+  }
+  return value;
+}
+
 }  // namespace
 
 struct EventParser::Parser {
   ondemand::parser parser;
   Event event;
   std::vector<Argument> arguments;  // of `event`
-};
 
-EventParser::EventParser() : parser_(std::make_unique<Parser>()) {}
-EventParser::~EventParser() = default;
+  // Sets `event` to one that has been split.
+  void fill(const EventBatch& batch, const EventFields& fields) {
+    const char* const text = batch.text.data();
+    const auto token = [&](EventFields::Field field) { return fields.tokens[field].in(text); };
+    event.phase = fields.phase;
+    event.binds_enclosing = fields.binds_enclosing;
+    event.name = token(EventFields::name);
+    event.category = token(EventFields::category);
+    event.pid = token(EventFields::pid);
+    event.tid = token(EventFields::tid);
+    event.time = token(EventFields::time);
+    event.duration = token(EventFields::duration);
+    event.id = token(EventFields::id);
+    event.scope = token(EventFields::scope);
+    event.arguments_text = fields.arguments_text.in(text);
+    if (arguments.size() < fields.arguments) arguments.resize(2 * std::size_t{fields.arguments});
+    for (std::size_t i = 0; i < fields.arguments; ++i) {
+      const ArgumentSlices& slices = batch.arguments.room[fields.first_argument + i];
+      arguments[i] = {slices.key.in(text), slices.value.in(text), slices.known};
+    }
+    event.arguments = {arguments.data(), fields.arguments};
+  }
 
-void EventParser::parse(EventBatch& batch, const Take& take, const EventScanner::Fail& fail) {
-  Event& event = parser_->event;
-  std::size_t done = 0;  // events of the batch
-  const auto failed = [&](const char* why) {
-    fail({batch.first_number + done, batch.at + batch.starts[done] - 1, why});
-  };
-  const auto all = [&](std::string_view json) -> error_code {
+  // Reads an event with simdjson. If it is not valid JSON, repairs it. Returns why it cannot be used; null on
+  // success.
+  const char* look_closely(const std::string& text, const Take& take) {
+    error_code error = read(text);
+    if (error != SUCCESS) error = read(mended(text));
+    return error == SUCCESS ? take(event) : explained(error);
+  }
+
+private:
+  error_code read(const std::string& text) {
+    alone_.assign("[").append(text).append("]");
+    const std::size_t bytes = alone_.size();
+    alone_.append(SIMDJSON_PADDING, ' ');
     ondemand::document document;
-    const padded_string_view padded(json.data(), json.size(), json.size() + EventBatch::kPadding);
-    if (const error_code error = parser_->parser.iterate(padded).get(document)) return error;
+    if (const error_code error = parser.iterate(alone_.data(), bytes, alone_.size()).get(document))
+      return error;
     ondemand::array array;
     if (const error_code error = document.get_array().get(array)) return error;
     for (auto each : array) {
       ondemand::object object;
       if (const error_code error = each.get_object().get(object)) return error;
-      if (const error_code error = read_event(document, object, parser_->arguments, event)) return error;
-      if (const char* const why = take(event)) failed(why);
-      ++done;
+      return read_event(document, object, arguments, event);
     }
-    return SUCCESS;
-  };
-  if (all(batch.json()) == SUCCESS) return;
-  // Parses the events one by one: repairs those that are not valid JSON, or leaves them out.
-  std::string alone;
-  while (done < batch.starts.size()) {
-    const std::size_t number = done;
-    const auto try_alone = [&](const std::string& text) {
-      alone = "[" + text + "]" + std::string(EventBatch::kPadding, ' ');
-      return all({alone.data(), alone.size() - EventBatch::kPadding});
-    };
-    const std::string text(batch.event(number));
-    error_code error = try_alone(text);
-    if (error != SUCCESS && done == number) error = try_alone(mended(text));
-    if (done > number) continue;
-    failed(explained(error));
-    done = number + 1;
+    return EMPTY;
+  }
+
+  std::string alone_;  // the text of `event`
+};
+
+EventParser::EventParser() : parser_(std::make_unique<Parser>()) {}
+EventParser::~EventParser() = default;
+
+void EventParser::parse(const EventBatch& batch, const Take& take, const EventScanner::Fail& fail) {
+  for (std::size_t i = 0; i < batch.starts.size(); ++i) {
+    const char* why = nullptr;
+    if (batch.fields[i].known) {
+      parser_->fill(batch, batch.fields[i]);
+      why = take(parser_->event);
+    } else {
+      why = parser_->look_closely(std::string(batch.event(i)), take);
+    }
+    if (why != nullptr) fail({batch.first_number + i, batch.at + batch.starts[i], why});
   }
 }
 
@@ -272,11 +292,11 @@ std::string text_of(Token token) {
 }
 
 std::optional<double> number_of(Token token) {
-  const auto value = number_in<double>(bare(token));
-  return value && std::isfinite(*value) ? value : std::nullopt;
+  return finite_number_in(bare(token));
 }
 
 std::optional<std::int64_t> integer_of(Token token) {
+  if (const std::int64_t value = plain_integer(token); value >= 0) return value;
   if (const auto value = number_in<std::int64_t>(bare(token))) return value;
   const auto number = number_of(token);  // e.g. 5.0
   if (number && std::abs(*number) < 9e15 && *number == std::floor(*number))
@@ -317,6 +337,12 @@ std::optional<Time> nanoseconds_of(Token token) {
 Token argument(const Event& event, std::string_view key) {
   for (const Argument& each : event.arguments)
     if (each.key == key) return each.value;
+  return {};
+}
+
+Token argument(const Event& event, KnownArgument known) {
+  for (const Argument& each : event.arguments)
+    if (each.known == known) return each.value;
   return {};
 }
 

@@ -19,6 +19,7 @@ using Token = std::string_view;
 struct Argument {
   std::string_view key;
   Token value;
+  KnownArgument known = KnownArgument::other;
 };
 struct Event {
   char phase = 0;  // 0: none
@@ -28,13 +29,14 @@ struct Event {
   Token arguments_text;  // with its brackets
 };
 
-// Parses batches with simdjson. `take` returns why it cannot use the event; null on success.
+// Parses batches, with simdjson where events are not plain JSON. `take` returns why it cannot use the event;
+// null on success.
 class EventParser {
 public:
   using Take = std::function<const char*(const Event&)>;
   EventParser();
   ~EventParser();
-  void parse(EventBatch& batch, const Take& take, const EventScanner::Fail& fail);
+  void parse(const EventBatch& batch, const Take& take, const EventScanner::Fail& fail);
 
 private:
   struct Parser;
@@ -49,7 +51,8 @@ std::optional<std::int64_t> integer_of(Token token);
 // Converts microseconds to nanoseconds, rounded to the nearest. Returns nullopt if the token is not a number
 // or exceeds 95 years.
 std::optional<Time> nanoseconds_of(Token token);
-// Returns the value of an argument; empty if it is absent.
+// Return the value of an argument; empty if it is absent.
 Token argument(const Event& event, std::string_view key);
+Token argument(const Event& event, KnownArgument known);
 
 }  // namespace rehearse::gui
