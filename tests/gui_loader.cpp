@@ -30,6 +30,16 @@ struct Opened {
   QStringList failures;
 };
 
+// Writes a trace of `spans` spans of 1 us, one after the other on two ranks.
+void write_long_trace(const QString& path, std::size_t spans) {
+  std::ofstream file(path.toStdString());
+  file << "{\"traceEvents\":[";
+  for (std::size_t i = 0; i < spans; ++i)
+    file << (i == 0 ? "" : ",\n") << R"({"ph":"X","name":"a","tid":1,"dur":1,"pid":)" << 2 * i / spans
+         << R"(,"ts":)" << i % (spans / 2) << "}";
+  file << "]}";
+}
+
 }  // namespace
 
 TEST_CASE("A measured run is read, and then judged") {
@@ -138,4 +148,40 @@ TEST_CASE("What is being read can be given up") {
   opened.wait();
   CHECK(session.runs().empty());
   CHECK(opened.failures.isEmpty());
+}
+
+TEST_CASE("The first part of a long trace is shown while the rest is read") {
+  need_application();
+  const QTemporaryDir folder;
+  const QString path = folder.filePath("long.json");
+  constexpr std::size_t kSpans = 3 * kFirstSpans;
+  write_long_trace(path, kSpans);
+  enum class Then { nothing, cancel, close };
+  for (const Then then : {Then::nothing, Then::cancel, Then::close}) {
+    CAPTURE(static_cast<int>(then));
+    Session session;
+    Opened opened(session);
+    int begun = 0, complete = 0;
+    std::size_t first_spans = 0;
+    QObject::connect(&opened.loader, &Loader::begun, [&](int run) {
+      begun = run;
+      first_spans = session.run(run)->timeline->spans.size();
+      CHECK_FALSE(session.run(run)->not_judged.empty());
+      if (then == Then::cancel) opened.loader.cancel();
+      if (then == Then::close) session.remove(run);
+    });
+    QObject::connect(&opened.loader, &Loader::opened, [&](int run) { complete = run; });
+    opened.loader.open({path});
+    opened.wait();
+    CHECK(begun != 0);
+    CHECK((first_spans >= kFirstSpans && first_spans < kSpans));
+    CHECK(complete == (then == Then::nothing ? begun : 0));
+    CHECK(session.runs().size() == (then == Then::nothing ? 1 : 0));
+    if (then != Then::nothing) continue;
+    const auto& timeline = *session.run(complete)->timeline;
+    CHECK(timeline.processes.size() == 2);
+    CHECK(timeline.rows[0].last - timeline.rows[0].first == kSpans / 2);
+    CHECK(opened.ids == std::vector<int>{complete});
+    CHECK(session.run(complete)->notes.empty());
+  }
 }

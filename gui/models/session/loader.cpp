@@ -117,12 +117,21 @@ void Loader::reload(int id) {
 int Loader::start(const QStringList& paths, const QStringList& names, int replaced) {
   const int number = next_job_;
   return in_background([this, paths, names, replaced, number](Progress& progress) -> std::function<void()> {
+    TakeBeginning take_beginning;
+    if (paths.size() == 1 && replaced == 0)  // several can become one run
+      take_beginning = [&](Timeline beginning) {
+        auto run = std::make_shared<Run>(
+            run_of({0, paths.front(), std::move(beginning), name_of(paths.front())}, names.value(0)));
+        run->not_judged = "the trace is still being read";
+        run->notes.emplace_back("The trace is still being read: this is its first part.");
+        deliver(this, [this, number, run] { begin(number, std::move(*run)); });
+      };
     std::vector<Read> all;
     std::vector<std::pair<QString, QString>> failures;
     for (const QString& path : paths) {
       try {
-        all.push_back(
-            {all.size() + failures.size(), path, read_timeline(path.toStdString(), progress), name_of(path)});
+        all.push_back({all.size() + failures.size(), path,
+                       read_timeline(path.toStdString(), progress, take_beginning), name_of(path)});
       } catch (const std::exception& error) {
         failures.emplace_back(path, QString::fromStdString(error.what()));
       }
@@ -134,7 +143,9 @@ int Loader::start(const QStringList& paths, const QStringList& names, int replac
     }
     return [this, runs, failures, replaced, number, count = paths.size()] {
       std::vector<int> ids(static_cast<std::size_t>(count), 0);
-      for (auto& [place, run] : *runs) ids[place] = take(std::move(run), replaced);
+      const int begun = run_begun_by(number);
+      for (auto& [place, run] : *runs)
+        if (begun >= 0) ids[place] = take(std::move(run), begun > 0 ? begun : replaced);
       for (const auto& [path, why] : failures) emit failed(path, why);
       emit finished(number, ids);
     };
@@ -150,6 +161,20 @@ void Loader::open_results(const QString& path) {
       return [this, path, why = QString::fromStdString(error.what())] { emit failed(path, why); };
     }
   });
+}
+
+void Loader::begin(int job, Run run) {
+  if (jobs_.at(job)->cancelled) return;
+  begun_[job] = session_.add(std::move(run));
+  emit begun(begun_[job]);
+}
+
+int Loader::run_begun_by(int job) {
+  const auto found = begun_.find(job);
+  if (found == begun_.end()) return 0;
+  const int run = session_.run(found->second) ? found->second : -1;
+  begun_.erase(found);
+  return run;
 }
 
 int Loader::take(Run run, int replaced) {
@@ -217,6 +242,7 @@ int Loader::in_background(std::function<std::function<void()>(Progress&)> work) 
     }
     return [this, job, progress, then] {
       if (then && !progress->cancelled) then();
+      if (const int left = run_begun_by(job); left > 0) session_.remove(left);
       jobs_.erase(job);
       if (!jobs_.empty()) return;
       ticks_.stop();

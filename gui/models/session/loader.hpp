@@ -41,6 +41,9 @@ signals:
   void busy_changed(bool busy);
   void progressed(double share);
   void opened(int run);
+  // A run shows the first part of a long trace; opened() follows when it has all of it. If reading ends
+  // before that, the run is removed.
+  void begun(int run);
   // Reports the runs created from the paths, in order; 0: none (it failed, or is a rank of another path's
   // run).
   void finished(int number, const std::vector<int>& runs);
@@ -52,6 +55,9 @@ signals:
 private:
   int start(const QStringList& paths, const QStringList& names, int replaced);
   int take(Run run, int replaced);  // returns the run's id
+  void begin(int job, Run run);
+  // Returns the run that shows the first part of what the job reads; 0: none, -1: it was closed.
+  int run_begun_by(int job);
   void judge_later(const Run& run);
   // Runs `work` on another thread and the function it returns on this one. Returns the job's number.
   int in_background(std::function<std::function<void()>(Progress&)> work);
@@ -60,6 +66,7 @@ private:
   QThreadPool pool_;
   QTimer ticks_;
   std::map<int, std::shared_ptr<Progress>> jobs_;
+  std::map<int, int> begun_;  // by job, the run with the first part of what it reads
   int next_job_ = 1;
 };
 

@@ -139,7 +139,20 @@ void name_profiled(Timeline& timeline, const Draft& draft) {
   }
 }
 
-Timeline read(TraceSource& source, const std::string& name, Progress& progress) {
+// Lays out the draft; the progress goes from `from` to 1.
+Timeline timeline_of(Draft& draft, Progress& progress, double from) {
+  Timeline timeline = laid_out(draft, progress, from);
+  if (draft.ours)
+    timeline.writer = Timeline::Writer::rehearse;
+  else if (draft.profiled)
+    timeline.writer = Timeline::Writer::pytorch;
+  return timeline;
+}
+
+Timeline read(TraceSource& source, const std::string& name, Progress& progress,
+              const TakeBeginning& take_beginning) {
+  constexpr double kShort = 0.5;  // the beginning is not worth showing if it is so much of the file
+  bool takes_beginning = take_beginning != nullptr;
   Draft draft;
   TraceBuilder builder(draft);
   BadPlaces bad;
@@ -168,6 +181,13 @@ Timeline read(TraceSource& source, const std::string& name, Progress& progress) 
       builder.forget_unless_few(batch.share);
       progress.share = kReading * batch.share;
       if (progress.cancelled) throw Cancelled();
+      if (takes_beginning && draft.records.size() >= kFirstSpans) {
+        takes_beginning = false;
+        if (batch.share > kShort) continue;
+        Draft beginning = builder.so_far();
+        Progress not_shown;
+        take_beginning(timeline_of(beginning, not_shown, 0));
+      }
     }
   }
   if (failed) std::rethrow_exception(failed);
@@ -182,7 +202,7 @@ Timeline read(TraceSource& source, const std::string& name, Progress& progress) 
                      "has no event with a time; a trace stores its events in the list \"traceEvents\"" +
                          (problems.empty() ? std::string() : " (" + problems.front() + ")"));
 
-  Timeline timeline = laid_out(draft, progress, kReading);
+  Timeline timeline = timeline_of(draft, progress, kReading);
   timeline.problems = problems;
   keep_others(timeline, scanner.others());
   for (const auto& [what, count] : draft.left_out)
@@ -190,27 +210,22 @@ Timeline read(TraceSource& source, const std::string& name, Progress& progress) 
   if (!draft.details_kept)
     timeline.problems.emplace_back(
         "the arguments of the events exceed 256 MB and are not shown in the details");
-  if (draft.ours) {
-    timeline.writer = Timeline::Writer::rehearse;
-  } else if (draft.profiled) {
-    timeline.writer = Timeline::Writer::pytorch;
-    name_profiled(timeline, draft);
-  }
+  if (timeline.writer == Timeline::Writer::pytorch) name_profiled(timeline, draft);
   progress.share = 1;
   return timeline;
 }
 
 }  // namespace
 
-Timeline read_timeline(const std::string& path, Progress& progress) {
+Timeline read_timeline(const std::string& path, Progress& progress, const TakeBeginning& take_beginning) {
   const auto source = open_trace(path);
-  return read(*source, path, progress);
+  return read(*source, path, progress, take_beginning);
 }
 
 Timeline parse_timeline(std::string_view text, const std::string& name) {
   const auto source = text_source(text);
   Progress progress;
-  return read(*source, name, progress);
+  return read(*source, name, progress, {});
 }
 
 RankOfProfile rank_of(const Timeline& timeline) {

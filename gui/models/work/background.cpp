@@ -95,6 +95,10 @@ void run_on(QThreadPool& pool, QObject* context, std::function<std::function<voi
   pool.start(runnable);
 }
 
+void deliver(QObject* context, std::function<void()> done) {
+  mailbox().put({context, std::move(done)});
+}
+
 }  // namespace rehearse::gui
 
 #include "background.moc"

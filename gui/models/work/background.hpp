@@ -16,6 +16,10 @@ namespace rehearse::gui {
 // exists. Call this from the window's thread.
 void run_on(QThreadPool& pool, QObject* context, std::function<std::function<void()>()> work);
 
+// Runs `done` on the window's thread, soon, unless `context` no longer exists then. Any thread may call this
+// while `context` exists.
+void deliver(QObject* context, std::function<void()> done);
+
 // Runs `work` on another thread, and then passes its result to `done` on the window's thread; see run_on()
 // for when `done` is skipped.
 template <class Work, class Done>

@@ -360,12 +360,19 @@ void MainWindow::follow_session() {
     workspace_->set_has_runs(!session_.runs().empty());
     if (session_.runs().empty() && !has_results_) workspace_->show_start_page(true);
   });
+  connect(&loader_, &Loader::begun, this, [this](int id) {
+    newest_run_ = std::max(newest_run_, id);
+    show_step();
+    timeline_->scene().reveal_run(id);
+    begun_ = {id, state_.visible()};
+    tell(QString::fromStdString(session_.run(id)->name) + ": this is its first part, the rest is being read");
+  });
   connect(&loader_, &Loader::opened, this, [this](int id) {
     const Session::RunPointer run = session_.run(id);
     if (!run) return;
     // Show the entire step of a new run together with the others; a reloaded run keeps the visible time
-    // range.
-    const bool is_new = id > newest_run_;
+    // range, and so does one whose first part was shown, if the user has changed the range since.
+    const bool is_new = id > newest_run_ || (id == begun_.run && state_.visible() == begun_.visible);
     newest_run_ = std::max(newest_run_, id);
     if (is_new) {
       show_step();

@@ -149,6 +149,10 @@ private:
   QStringList notices_;
   int failures_ = 0;
   int newest_run_ = 0;  // greatest Run::id so far
+  struct {
+    int run = 0;
+    TimeRange visible;  // when it was shown
+  } begun_;             // the latest run of which only a part was read at first
   QString session_path_;
   std::map<int, SavedSession> restoring_;  // by number of the loader's request
   std::map<int, QString> examples_;        // view to show, by number of the loader's request
