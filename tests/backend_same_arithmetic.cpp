@@ -12,7 +12,7 @@ using namespace rehearse::test;
 
 namespace {
 
-struct Case {
+struct SameArithmetic {
   const char* name;
   int ranks;  // number, of all roles
   const char* optimizer;
@@ -21,7 +21,7 @@ struct Case {
 };
 
 constexpr const char* kRing2 = "strategy.data=2 cluster.nodes=2 strategy.bucket_mb=0.02";
-const Case kCases[] = {
+const SameArithmetic kSameArithmetic[] = {
     {"ring of 2", 2, "sgd", kRing2},
     {"ring of 4", 4, "momentum", "strategy.data=4 cluster.nodes=4 strategy.bucket_mb=0.02", true},
     {"ring of 8", 8, "adam", "strategy.data=8 cluster.nodes=8 strategy.bucket_mb=0.02"},
@@ -167,7 +167,7 @@ nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const
 void compare_all(bool under_mpi) {
   const Scratch scratch;
   std::map<std::string, std::vector<double>> alone;  // losses of one rank, by optimizer
-  for (const Case& c : kCases) {
+  for (const SameArithmetic& c : kSameArithmetic) {
     if ((under_mpi || rehearse::testing::kSanitized) && !c.representative) continue;
     CAPTURE(c.name);
     const std::size_t steps = c.representative && !under_mpi ? kSteps : kFewerSteps;

@@ -18,12 +18,12 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kForward = 0.010, kBackward = 0.020;  // per micro-batch of the profiled stage
+constexpr double kPassForward = 0.010, kPassBackward = 0.020;  // per micro-batch of the profiled stage
 constexpr double kParameters = 25e6;
-constexpr double kNic = 1e9, kRoute = 20e-6;     // bytes/s; seconds from node to node
-constexpr double kLink = 10e9, kMemory = 100e9;  // bytes/s of a node's host
-constexpr double kFastLink = 100e9;              // copies over this link are hidden
-constexpr double kRead = 8e9, kWrite = 4e9;      // bytes/s of the node's drives
+constexpr double kNicRate = 1e9, kRouteTime = 20e-6;  // bytes/s; seconds from node to node
+constexpr double kLink = 10e9, kMemory = 100e9;       // bytes/s of a node's host
+constexpr double kFastLink = 100e9;                   // copies over this link are hidden
+constexpr double kRead = 8e9, kWrite = 4e9;           // bytes/s of the node's drives
 constexpr double kMoved = 28;  // bytes that Adam moves for a parameter of 16 bits: 2 + 24 + 2
 
 std::string cluster(int nodes, int devices, double link = kLink) {
@@ -101,7 +101,7 @@ TEST_CASE("offload: one bucket on one device is copied, updated and copied back 
       // From stage 2 on, the sum in host memory is copied back for each micro-batch except the first.
       const double back = stage > 1 && m > 1 ? kCopy : 0;
       CHECK(run.metrics.step_time_s ==
-            Approx(m * (kForward + kBackward) + back + kCopy + kUpdate + kCopy).epsilon(1e-9));
+            Approx(m * (kPassForward + kPassBackward) + back + kCopy + kUpdate + kCopy).epsilon(1e-9));
       CHECK(run.exposed_s(Purpose::host_copy) == Approx(back + 2 * kCopy).epsilon(1e-9));
       CHECK(run.exposed_s(Purpose::host_update) == Approx(kUpdate).epsilon(1e-9));
     }
@@ -111,8 +111,8 @@ TEST_CASE("offload: ranks copy and update their shards, and those of a node shar
   const int m = 2;
   for (const int n : {2, 4}) {
     CAPTURE(n);
-    const double ring = (n - 1) * (2 * kParameters / (n * kNic) + kRoute);
-    const double passes = m * (kForward + kBackward);
+    const double ring = (n - 1) * (2 * kParameters / (n * kNicRate) + kRouteTime);
+    const double passes = m * (kPassForward + kPassBackward);
     const Outcome spread =
         outcome(profiled(n, m), cluster(n, 1), "zero_stage = 1\noffload = \"cpu\"\nprefetch = 0\n");
     CHECK(spread.metrics.step_time_s == Approx(passes + 2 * ring + (2 * kCopy + kUpdate) / n).epsilon(1e-9));
@@ -138,14 +138,14 @@ TEST_CASE("offload: weights in host memory are copied, then gathered, one pass a
         copied = std::max(copied, before) + copy;
         gathered = std::max(gathered, copied) + gather;
         before = passed;
-        passed = std::max(passed, gathered) + (pass % 2 == 0 ? kForward : kBackward);
+        passed = std::max(passed, gathered) + (pass % 2 == 0 ? kPassForward : kPassBackward);
       }
       // The sum in host memory is copied back during the reduce-scatter, and out again.
       const double expected = passed + std::max(copy, gather) + copy + kUpdate;
       CHECK(run.metrics.step_time_s == Approx(expected).epsilon(1e-3));
       CHECK(run.exposed_s(Purpose::host_update) == Approx(kUpdate).epsilon(1e-9));
-      if (link == kFastLink) CHECK(copy + gather < kForward);
-      if (link < kFastLink) CHECK(copy > kForward);
+      if (link == kFastLink) CHECK(copy + gather < kPassForward);
+      if (link < kFastLink) CHECK(copy > kPassForward);
     }
 }
 

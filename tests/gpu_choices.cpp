@@ -21,12 +21,6 @@ test::Outcome run(const std::string& arguments, const std::string& environment =
       environment + " STAND_IN_GPUS=2");
 }
 
-json measured_in(const test::Outcome& outcome) {
-  INFO(outcome.err);
-  REQUIRE(outcome.status == 0);
-  return json::parse(outcome.out).at("measured");
-}
-
 bool has_note(const json& measured, const std::string& beginning) {
   return std::any_of(measured["notes"].begin(), measured["notes"].end(),
                      [&](const json& note) { return note.get<std::string>().starts_with(beginning); });
@@ -42,10 +36,10 @@ TEST_CASE("a record tells NCCL's algorithm, protocol and channels for each colle
            {"", "", "RING"}, {"", "NCCL_ALGO=Tree", "TREE"}, {"--set run.cuda_graphs=true", "", "RING"}}) {
     CAPTURE(c.arguments, c.environment);
     const json measured =
-        measured_in(run("--device gpu --nccl-choices --set strategy.bucket_mb=0.01 --set "
-                        "'model.multi_layer_perceptron.widths=[8,64,64,32,10]' " +
-                            c.arguments,
-                        c.environment));
+        test::measured_in(run("--device gpu --nccl-choices --set strategy.bucket_mb=0.01 --set "
+                              "'model.multi_layer_perceptron.widths=[8,64,64,32,10]' " +
+                                  c.arguments,
+                              c.environment));
     CHECK(has_note(measured, "NCCL chose: all-reduce of "));
     REQUIRE(measured["gpu_ranks"].size() == 2);
     for (const json& rank : measured["gpu_ranks"]) {
@@ -69,12 +63,12 @@ TEST_CASE("a record tells NCCL's algorithm, protocol and channels for each colle
 }
 
 TEST_CASE("where NCCL's choices cannot be told, a note says why") {
-  const json measured = measured_in(run("--device gpu --nccl-choices", "NCCL_PROFILER_PLUGIN=other"));
+  const json measured = test::measured_in(run("--device gpu --nccl-choices", "NCCL_PROFILER_PLUGIN=other"));
   CHECK(has_note(measured,
                  "what NCCL chose is not recorded: NCCL_PROFILER_PLUGIN=other in the environment names "
                  "another plugin"));
   CHECK_FALSE(measured["gpu_ranks"][0].contains("collectives"));
-  CHECK_FALSE(measured_in(run("--device gpu"))["gpu_ranks"][0].contains("collectives"));
+  CHECK_FALSE(test::measured_in(run("--device gpu"))["gpu_ranks"][0].contains("collectives"));
 }
 
 TEST_CASE("recording NCCL's choices is refused where NCCL chooses nothing") {

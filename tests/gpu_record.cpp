@@ -62,12 +62,6 @@ test::Outcome run_on_two_gpus(const std::string& arguments, const std::string& e
                                              "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}");
 }
 
-json measured_in(const test::Outcome& outcome) {
-  INFO(outcome.err);
-  REQUIRE(outcome.status == 0);
-  return json::parse(outcome.out).at("measured");
-}
-
 }  // namespace
 
 TEST_CASE("samples are assigned to steps by their times") {
@@ -284,7 +278,7 @@ TEST_CASE("a record says which GPUs ran, on which software, and what they did") 
 TEST_CASE("a GPU that does not tell its clocks ends no run, and a note says why") {
   const test::Scratch scratch;
   const std::string run = scratch.write("two-ranks.toml", kWideRanks) + " --format json";
-  const json without = measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlInit"));
+  const json without = test::measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlInit"));
   const std::string why = "nvmlInit failed: Not Supported";
   const json& notes = without["notes"];
   CHECK(std::count(notes.begin(), notes.end(), json("GPU clocks are unknown: " + why)) == 1);
@@ -293,13 +287,13 @@ TEST_CASE("a GPU that does not tell its clocks ends no run, and a note says why"
     CHECK(rank["steps"].empty());
     CHECK(rank["memory_bytes"]["allocated"].get<double>() > 0);
   }
-  const json partly = measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlDeviceGetPowerUsage"));
+  const json partly = test::measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlDeviceGetPowerUsage"));
   for (const json& step : partly["gpu_ranks"][0]["steps"]) {
     CHECK(step["power_w"].is_null());
     CHECK(step["sm_clock_mhz"]["mean"] == 1910);
   }
   const json by_power =
-      measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlDeviceGetTotalEnergyConsumption"));
+      test::measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlDeviceGetTotalEnergyConsumption"));
   CHECK(by_power["gpu_ranks"][0]["energy_basis"] == "power");
   CHECK(by_power["gpu_ranks"][0]["steps"][1]["energy_j"].get<double>() > 0);
 }

@@ -1,9 +1,11 @@
 // Runs programs with the stand-in for CUDA, cuBLAS and NCCL in place of the real libraries.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/backend_run.hpp"
+#include "tests/catch.hpp"
 
 namespace rehearse::test {
 
@@ -22,6 +24,13 @@ data = 2
 [run]
 steps = 4
 )";
+
+// Returns the record in the result of a run with `--format json`, which must have succeeded.
+inline nlohmann::json measured_in(const Outcome& outcome) {
+  INFO(outcome.err);
+  REQUIRE(outcome.status == 0);
+  return nlohmann::json::parse(outcome.out).at("measured");
+}
 
 // Runs a program on the stand-in; `environment` contains its settings (tests/stand_in/settings.hpp).
 inline Outcome run_on_stand_in(const std::string& program, const std::string& arguments,

@@ -7,15 +7,15 @@ using namespace rehearse;
 
 namespace {
 
-constexpr double kSamples = 2, kSequence = 1024, kHeads = 8, kHead = 64;
+constexpr double kRowsOfBatch = 2, kTokensOfRow = 1024, kHeadsOfLayer = 8, kHead = 64;
 
 Transformer shape(bool causal, double window = 0) {
   Transformer t;
   t.layers = 1;
-  t.heads = kHeads;
-  t.hidden = kHeads * kHead;
+  t.heads = kHeadsOfLayer;
+  t.hidden = kHeadsOfLayer * kHead;
   t.vocabulary = 16;
-  t.sequence_length = kSequence;
+  t.sequence_length = kTokensOfRow;
   t.causal = causal;
   t.masked_lm_head = !causal;
   t.window = window;
@@ -25,7 +25,7 @@ Transformer shape(bool causal, double window = 0) {
 
 PassShape pass_of(AttentionKernels kernels) {
   PassShape pass;
-  pass.micro_batch = kSamples;
+  pass.micro_batch = kRowsOfBatch;
   pass.attention = kernels;
   return pass;
 }
@@ -54,8 +54,8 @@ TEST_CASE(
     double keys;  // mean number of keys that a query attends to
   };
   for (const Case& c : {
-           Case{"no mask", shape(false), kSequence},
-           Case{"a causal mask hides half", shape(true), kSequence / 2},
+           Case{"no mask", shape(false), kTokensOfRow},
+           Case{"a causal mask hides half", shape(true), kTokensOfRow / 2},
            // The first 256 queries attend to 128 keys on average, the others to 256.
            Case{"a window of a quarter", shape(true, 256), 0.25 * 128 + 0.75 * 256},
        }) {
@@ -63,7 +63,7 @@ TEST_CASE(
     const Segment fused = attention_of(c.t, pass_of(AttentionKernels::flash_2));
     const Segment unfused = attention_of(c.t, pass_of(AttentionKernels::unfused));
     // Two products of [s, keys] and heads of 64, two FLOPs (multiply and add) for each element.
-    const double flops = 2 * 2 * kSamples * kHeads * kSequence * c.keys * kHead;
+    const double flops = 2 * 2 * kRowsOfBatch * kHeadsOfLayer * kTokensOfRow * c.keys * kHead;
     CHECK(computed(fused.cost.forward) == Approx(flops));
     CHECK(computed(fused.cost.backward_input) == Approx(2.5 * flops));
     CHECK(product_flops(fused.cost.forward) == Approx(product_flops(unfused.cost.forward)));
@@ -73,8 +73,8 @@ TEST_CASE(
 
 TEST_CASE("fused attention neither moves nor keeps scores, and leaves nothing to recompute") {
   const double tensor =
-      2 * kSamples * kSequence * kHeads * kHead;  // bytes of queries, keys, values or result
-  const double logarithms = 4 * kSamples * kSequence * kHeads;
+      2 * kRowsOfBatch * kTokensOfRow * kHeadsOfLayer * kHead;  // bytes of queries, keys, values or result
+  const double logarithms = 4 * kRowsOfBatch * kTokensOfRow * kHeadsOfLayer;
   PassShape pass = pass_of(AttentionKernels::flash_1);
   const Segment fused = attention_of(shape(true), pass);
   REQUIRE(fused.cost.forward.size() == 1);

@@ -30,7 +30,7 @@ constexpr Flavor kFlavors[] = {
     {gpt_oss, "20b", 24, 2880, 64, 8, 2880, 201088, 32, 4},
     {gpt_oss, "120b", 36, 2880, 64, 8, 2880, 201088, 128, 4},
 };
-constexpr std::array<std::string_view, 4> kNames = {"llama3", "qwen3", "deepseek_v3", "gpt_oss"};
+constexpr std::array<std::string_view, 4> kFamilyNames = {"llama3", "qwen3", "deepseek_v3", "gpt_oss"};
 
 // Returns whether the model has a property that no torchtitan model has.
 bool is_foreign(const Transformer& t) {
@@ -102,7 +102,7 @@ std::optional<TorchtitanModel> torchtitan_model(const Model& model, std::string&
         model.title);
     return std::nullopt;
   }
-  TorchtitanModel found{kNames[static_cast<std::size_t>(*family)], "", "", *family};
+  TorchtitanModel found{kFamilyNames[static_cast<std::size_t>(*family)], "", "", *family};
   const auto* flavor = std::find_if(std::begin(kFlavors), std::end(kFlavors), [&](const Flavor& one) {
     return one.family == *family && has_sizes(*t, one);
   });
