@@ -13,6 +13,7 @@
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
+#include "tests/launch_cases.hpp"
 #include "tests/launch_names.hpp"
 
 using namespace rehearse;
@@ -20,92 +21,9 @@ using namespace rehearse::test;
 
 namespace {
 
-Scenario scenario_of(const std::string& model, const std::string& cluster, int nodes,
-                     const std::vector<std::string>& overrides) {
-  return read_scenario_text("[model]\npreset = \"" + model +
-                                "\"\n[training]\nglobal_batch = 256\n[cluster]\n" + "preset = \"" + cluster +
-                                "\"\nnodes = " + std::to_string(nodes) + "\n[strategy]\n",
-                            model + ".toml", overrides);
-}
-
 Scenario shipped(const std::string& name) {
   return read_scenario_file(std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml");
 }
-
-struct Case {
-  const char* model;
-  const char* cluster;
-  int nodes;
-  std::vector<std::string> overrides;
-};
-
-Scenario scenario_of(const Case& one) {
-  return scenario_of(one.model, one.cluster, one.nodes, one.overrides);
-}
-
-const std::vector<Case> kCases = {
-    {"gpt3-175b",
-     "dgx-a100",
-     8,
-     {"strategy.tensor=8", "strategy.pipeline=8", "training.recompute=selective",
-      "training.attention=unfused"}},
-    {"llama3-70b",
-     "dgx-h100",
-     8,
-     {"strategy.tensor=8", "strategy.sequence_parallel=true", "strategy.pipeline=2", "strategy.context=2",
-      "strategy.zero_stage=1", "strategy.tensor_overlap=chunks"}},
-    {"llama3-8b", "dgx-h100", 4, {"strategy.fsdp=full", "training.recompute=operators"}},
-    {"llama3-8b",
-     "dgx-h100",
-     4,
-     {"strategy.fsdp=hybrid", "strategy.shard_degree=8", "training.precision=fp8",
-      "training.framework=torchtitan-2024"}},
-    {"llama3-8b",
-     "dgx-b200",
-     2,
-     {"strategy.zero_stage=3", "training.precision=mxfp8", "strategy.reshard_after_forward=false"}},
-    {"llama3-8b",
-     "dgx-b200",
-     2,
-     {"strategy.zero_stage=1", "training.precision=nvfp4", "training.cuda_graphs=true"}},
-    {"llama3-8b", "dgx-a100", 2, {"strategy.zero_stage=2", "training.optimizer=momentum"}},
-    {"llama2-7b",
-     "dgx-h100",
-     2,
-     {"strategy.preset=pytorch-fsdp", "strategy.context=4", "strategy.context_kind=all-gather",
-      "training.sequence_length=4096"}},
-    {"llama3-8b",
-     "dgx-h100",
-     2,
-     {"strategy.preset=deepspeed-zero-3", "strategy.context=8", "strategy.context_kind=all-to-all"}},
-    {"mixtral-8x7b",
-     "dgx-h100",
-     8,
-     {"strategy.pipeline=4", "strategy.tensor=2", "strategy.sequence_parallel=true", "strategy.expert=8",
-      "strategy.expert_tensor=1", "strategy.zero_stage=1", "strategy.capacity_factor=1.25",
-      "training.sequence_length=4096", "training.recompute=full", "training.recompute_layers=2"}},
-    {"deepseek-v3",
-     "dgx-h100",
-     32,
-     {"strategy.pipeline=16", "strategy.schedule=dualpipe-v", "strategy.virtual_stages=2",
-      "strategy.expert=16", "strategy.expert_dispatch=nodes", "strategy.overlap_passes=true",
-      "strategy.zero_stage=1", "training.precision=fp8"}},
-    {"qwen3-30b-a3b",
-     "dgx-h100",
-     4,
-     {"strategy.expert=8", "strategy.fsdp=full", "training.cuda_graphs=true"}},
-    {"gpt-oss-20b", "dgx-h100", 4, {"strategy.expert=8", "strategy.fsdp=full"}},
-    {"qwen2.5-7b",
-     "dgx-h100",
-     2,
-     {"strategy.pipeline=4", "strategy.schedule=interleaved", "strategy.virtual_stages=2",
-      "strategy.blocking_p2p=true", "strategy.zero_stage=1", "strategy.offload=cpu"}},
-    {"bloom-176b",
-     "jean-zay",
-     48,
-     {"strategy.tensor=4", "strategy.pipeline=12", "training.global_batch=2048"}},
-    {"gpt2", "dgx1-v100", 1, {"training.precision=fp16", "training.gradient_precision=fp32"}},
-};
 
 // Returns the arguments of a script by name; those without a value are empty.
 std::map<std::string, std::string> arguments_of(const std::string& script) {
@@ -161,15 +79,15 @@ bool says(const LaunchFile& file, const std::string& part) {
 TEST_CASE("launch files are as they were read and committed") {
   for (const char* name : {"gpt3-175b", "llama3-405b"})
     check_golden(std::string("launch-") + name + "-megatron.sh", megatron_launch(shipped(name)).text);
-  check_golden("launch-mixtral-8x7b-megatron.sh", megatron_launch(scenario_of(kCases[9])).text);
+  check_golden("launch-mixtral-8x7b-megatron.sh", megatron_launch(scenario_of(kLaunchCases[9])).text);
   check_golden("launch-gpt3-175b-deepspeed.json", deepspeed_launch(shipped("gpt3-175b")).text);
   check_golden("launch-llama3-405b-torchtitan.toml", torchtitan_launch(shipped("llama3-405b")).text);
-  check_golden("launch-deepseek-v3-torchtitan.toml", torchtitan_launch(scenario_of(kCases[10])).text);
+  check_golden("launch-deepseek-v3-torchtitan.toml", torchtitan_launch(scenario_of(kLaunchCases[10])).text);
 }
 
 TEST_CASE("Megatron-LM gets arguments that it has, and degrees that fill the cluster") {
   int written = 0;
-  for (const Case& one : kCases) {
+  for (const LaunchCase& one : kLaunchCases) {
     const Scenario scenario = scenario_of(one);
     const LaunchFile file = megatron_launch(scenario);
     CAPTURE(one.model, file.text, file.cannot);
@@ -203,7 +121,7 @@ TEST_CASE("Megatron-LM gets arguments that it has, and degrees that fill the clu
 
 TEST_CASE("torchtitan gets keys that it has, and degrees that fill the cluster") {
   int written = 0;
-  for (const Case& one : kCases) {
+  for (const LaunchCase& one : kLaunchCases) {
     const Scenario scenario = scenario_of(one);
     const LaunchFile file = torchtitan_launch(scenario);
     CAPTURE(one.model, file.text, file.cannot);
@@ -236,7 +154,7 @@ TEST_CASE("torchtitan gets keys that it has, and degrees that fill the cluster")
 
 TEST_CASE("DeepSpeed gets keys that it has, and bucket sizes in elements") {
   int written = 0;
-  for (const Case& one : kCases) {
+  for (const LaunchCase& one : kLaunchCases) {
     const Scenario scenario = scenario_of(one);
     const LaunchFile file = deepspeed_launch(scenario);
     CAPTURE(one.model, file.text, file.cannot);
@@ -378,7 +296,7 @@ TEST_CASE("what a framework does otherwise is said") {
 TEST_CASE("a job that a framework cannot run is refused with the reason") {
   struct Row {
     const LaunchFramework& framework;
-    Case job;
+    LaunchCase job;
     const char* reason;
   };
   const std::vector<Row> rows = {
