@@ -11,6 +11,7 @@
 #include "backend/commands/emulate_command.hpp"
 #include "backend/commands/run_command.hpp"
 #include "backend/commands/verify_command.hpp"
+#include "backend/gpu/gpu_module.hpp"
 #include "backend/runtime/nccl_choices.hpp"
 #include "models/text/error.hpp"
 #include "models/text/printable.hpp"
@@ -18,10 +19,6 @@
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/terminal/command_line.hpp"
 #include "simulator/terminal/program.hpp"
-#ifdef REHEARSE_HAVE_CUDA
-#include "backend/cuda/cuda_arithmetic.hpp"
-#include "backend/cuda/nccl_links.hpp"
-#endif
 
 namespace {
 
@@ -38,11 +35,6 @@ struct NcclArguments {
   }
 };
 
-#ifdef REHEARSE_HAVE_CUDA
-std::unique_ptr<Arithmetic> first_gpu() {
-  return std::make_unique<CudaArithmetic>(0, 1);
-}
-
 // Returns the combinations that NCCL supports; throws InputError if there are none.
 std::vector<LinkWay> nccl_ways(const NcclArguments& arguments) {
   std::vector<LinkWay> ways;
@@ -52,14 +44,13 @@ std::vector<LinkWay> nccl_ways(const NcclArguments& arguments) {
       const NcclLinkOptions options{forced(algorithm), forced(protocol), arguments.oversubscribe};
       if (has_protocol(options.algorithm, options.protocol))
         ways.push_back({options.algorithm, options.protocol,
-                        [options](Transport& transport) { return nccl_links(options, transport); }});
+                        [options](Transport& transport) { return gpu_links(options, transport); }});
     }
   if (ways.empty())
     throw InputError({"--nccl-protocols"},
                      "names no protocol of these algorithms; allowed with them: Simple");
   return ways;
 }
-#endif
 
 // Throws RunError if the folder is missing and cannot be made.
 void make_folder(const std::string& folder) {
@@ -68,14 +59,11 @@ void make_folder(const std::string& folder) {
   if (error) throw RunError(fmt::format("{}: cannot be made: {}", printable(folder), error.message()));
 }
 
-void calibrate_gpu([[maybe_unused]] HostCalibrateArguments& measured,
-                   [[maybe_unused]] const NcclArguments& nccl) {
-#ifdef REHEARSE_HAVE_CUDA
+void calibrate_gpu(HostCalibrateArguments& measured, const NcclArguments& nccl) {
+  if (!built_for_gpus())
+    throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
   measured.device = first_gpu;
   if (measured.links) measured.ways = nccl_ways(nccl);
-#else
-  throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
-#endif
 }
 
 // Adds the options of all commands that train a scenario.

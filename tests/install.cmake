@@ -37,6 +37,9 @@ foreach(program ${PROGRAMS})
   list(APPEND files share/man/man1/${program}.1 share/bash-completion/completions/${program}
        share/zsh/site-functions/_${program} share/fish/vendor_completions.d/${program}.fish)
 endforeach()
+if(EXISTS ${BUILD}/lib/rehearse/rehearse-gpu.so)
+  list(APPEND files lib/rehearse/rehearse-gpu.so)
+endif()
 if(rehearse-gui IN_LIST PROGRAMS)
   list(APPEND files share/applications/rehearse-gui.desktop share/icons/hicolor/scalable/apps/rehearse-gui.svg
        share/rehearse/examples/scaling.csv)

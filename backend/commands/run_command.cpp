@@ -9,20 +9,17 @@
 #include "backend/commands/record_keeper.hpp"
 #include "backend/commands/recorded_launch.hpp"
 #include "backend/commands/run_guard.hpp"
+#include "backend/gpu/gpu_module.hpp"
 #include "backend/host/host_executor.hpp"
 #include "backend/host/join.hpp"
 #include "backend/runs/agreement.hpp"
+#include "backend/runtime/communicators.hpp"
 #include "models/text/error.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"
-#ifdef REHEARSE_HAVE_CUDA
-#include "backend/cuda/cuda_executor.hpp"
-#include "backend/runtime/communicators.hpp"
-#endif
 
 namespace rehearse {
 namespace {
 
-#ifdef REHEARSE_HAVE_CUDA
 // Returns the algorithm that all of the schedule's all-reduces have in common, if any.
 std::optional<Algorithm> all_reduce_algorithm(const Schedule& schedule) {
   std::optional<Algorithm> common;
@@ -34,13 +31,15 @@ std::optional<Algorithm> all_reduce_algorithm(const Schedule& schedule) {
     }
   return common == Algorithm::automatic ? std::optional<Algorithm>() : common;
 }
-#endif
 
 // Called in each rank's process.
 Executor choose_executor(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
                          Transport& transport) {
   if (arguments.device == "cpu") return host_executor(scenario.run.collectives);
-#ifdef REHEARSE_HAVE_CUDA
+  if (!built_for_gpus()) {
+    if (arguments.device == "auto") return host_executor(scenario.run.collectives);
+    throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
+  }
   const bool timed = scenario.run.compute == RealRun::Compute::timed;
   if (arguments.device == "auto" && timed) return host_executor(scenario.run.collectives);
   try {
@@ -49,18 +48,13 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
     if (arguments.device == "gpu") throw;
     return host_executor(scenario.run.collectives);
   }
-  CudaChoice choice = cuda_executor(
+  CudaChoice choice = gpu_executor(
       {arguments.oversubscribe, arguments.patience_s, timed,
        scenario.run.collectives == RealRun::Collectives::schedule, all_reduce_algorithm(*plan.schedule),
        scenario.run.cuda_graphs, arguments.kernels, arguments.nccl_choices},
       transport);
   if (choice.refused.empty()) return std::move(choice.executor);
   if (arguments.device == "gpu") throw RunError(choice.refused);
-#else
-  (void)scenario, (void)plan, (void)transport;
-  if (arguments.device == "gpu")
-    throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
-#endif
   return host_executor(scenario.run.collectives);
 }
 

@@ -2,19 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
-#include "backend/runtime/link_carrier.hpp"
-#include "backend/runtime/transport.hpp"
+#include "backend/gpu/gpu_module.hpp"
 
 namespace rehearse {
-
-struct NcclLinkOptions {
-  // Values of NCCL_ALGO and NCCL_PROTO, which NCCL reads once per process; empty: as in the environment.
-  std::string algorithm, protocol;
-  bool oversubscribe = false;  // several ranks may share a GPU
-  double patience_s = 60;
-};
 
 // Creates the carrier. All ranks must call it, under the conditions of take_gpu(), before NCCL starts in
 // their processes. Times are measured as nccl-tests does: operations in place, one after the other on a
