@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/runs/real_run.hpp"
 #include "backend/runtime/link_carrier.hpp"
