@@ -34,6 +34,9 @@ public:
   // Appends the directions of the route, each plus `first`, in order; appends none if one switch connects
   // both nodes.
   virtual void route(const NodePair& flow, LinkId first, std::vector<LinkId>& links) const = 0;
+  // As in Cluster, for a cable instead of a link.
+  virtual int nodes_per_equal_block() const { return 0; }
+  virtual int node_beside(int /*cable*/) const { return 0; }
 };
 
 // Makes the cabling of fabrics with cables, except `links`; nullptr for a single switch. The fabric must be

@@ -184,6 +184,12 @@ public:
   // PCIe switches between them if the node has any, else through the processor's own link); without PCIe
   // there is no link between them.
   virtual void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const = 0;
+  // Returns the size of the blocks of consecutive nodes, counted from node 0, that can change places with one
+  // another: every route, bandwidth and latency moves along. 0: none are known to have this property, as with
+  // a slow part, or a fabric whose routes depend on more than the place of a node inside its block.
+  virtual int nodes_per_equal_block() const = 0;
+  // Returns a node of the block that the link moves along with. Only for clusters that have such blocks.
+  virtual int node_beside(LinkId l) const = 0;
   // Returns the NIC nearest to the device with this number inside the node.
   int nic_of(int local) const;
   // Returns the device nearest to this NIC, which forwards other devices' transfers if there is an NVSwitch

@@ -43,6 +43,8 @@ public:
   void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const override {
     cluster_->route(from, to, rail, links);
   }
+  int nodes_per_equal_block() const override { return cluster_->nodes_per_equal_block(); }
+  int node_beside(LinkId l) const override { return cluster_->node_beside(l); }
 
 private:
   std::shared_ptr<const Cluster> cluster_;

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <limits>
+#include <numeric>
+
 #include "topologies/cabling.hpp"
 
 namespace rehearse {
@@ -44,6 +47,20 @@ public:
     const int over = spine(flow);
     links.push_back(first + 2 * (from * spines_ + over));
     links.push_back(first + 2 * (to * spines_ + over) + 1);
+  }
+
+  // Blocks are whole leaves. Their routes move along if a destination keeps its spine, which follows from its
+  // number modulo the number of spines (or modulo the fold).
+  int nodes_per_equal_block() const override {
+    if (routing_ != Fabric::Routing::d_mod_k) return 0;
+    const std::int64_t modulus = fold_ > 0 ? fold_ : spines_, ports_per_node = rails_ > 0 ? 1 : nics_;
+    const std::int64_t nodes =
+        std::lcm(std::int64_t{nodes_per_leaf_}, modulus / std::gcd(modulus, ports_per_node));
+    return nodes <= std::numeric_limits<int>::max() ? static_cast<int>(nodes) : 0;
+  }
+  int node_beside(int cable) const override {
+    const int leaf = cable / spines_;
+    return (rails_ > 0 ? leaf / rails_ : leaf) * nodes_per_leaf_;
   }
 
 private:

@@ -197,6 +197,16 @@ LinkPlace Network::link_place(LinkId l) const {
   return {LinkPlace::Kind::fabric, false};
 }
 
+int Network::nodes_per_equal_block() const {
+  if (graph_ || !slow_.empty() || !device_factors_.empty()) return 0;
+  return wiring_ ? wiring_->nodes_per_equal_block() : 1;
+}
+
+int Network::node_beside(LinkId l) const {
+  const Link link = decode(l);
+  return link.kind == Kind::fabric ? wiring_->node_beside(link.number) : link.node;
+}
+
 std::string Network::link_name(LinkId l) const {
   const Link link = decode(l);
   const char* const direction = link.back ? "in" : "out";

@@ -26,6 +26,8 @@ public:
   std::string link_name(LinkId l) const override;
   std::vector<LinkId> find_links(const std::string& wanted) const override;
   void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const override;
+  int nodes_per_equal_block() const override;
+  int node_beside(LinkId l) const override;
 
 private:
   enum class Kind { nvlink, mesh, pcie, nic, fabric, graph };

@@ -207,6 +207,10 @@ struct NodeMembers {
 }  // namespace
 
 Rings ring_orders(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
+  // Thousands of nodes with one member each, in the order of their numbers: a single ring, without rails.
+  const auto not_after = [&](Endpoint a, Endpoint b) { return cluster.node_of(a) >= cluster.node_of(b); };
+  if (members.size() > 1 && std::adjacent_find(members.begin(), members.end(), not_after) == members.end())
+    return {{members}, {-1}, std::vector<std::vector<std::array<Endpoint, 3>>>(1)};
   std::map<int, std::size_t> index;
   std::vector<Order> grouped;
   for (const Endpoint e : members) {

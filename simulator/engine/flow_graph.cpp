@@ -23,6 +23,7 @@ public:
       : run_(run), cluster_(cluster), options_(options) {}
 
   FlowGraph build() {
+    g_.symmetry = symmetry_of_run();
     add_ranks();
     collect_transfers();
     add_flows();
@@ -31,6 +32,22 @@ public:
   }
 
 private:
+  // A run has the symmetry of its schedule if the moves exchange equal blocks of nodes, and nothing else
+  // tells the ranks apart.
+  RankSymmetry symmetry_of_run() const {
+    const int nodes = cluster_.nodes_per_equal_block();
+    if (nodes == 0 || !options_.fold || options_.fidelity == Fidelity::chunk || !run_.events.empty() ||
+        run_.jobs.size() != 1 || run_.jobs.front().phases.size() != 1 || !run_.jobs.front().start_s.empty())
+      return {};
+    const Job& job = run_.jobs.front();
+    for (std::size_t rank = 0; rank < job.endpoints.size(); ++rank)
+      if (job.endpoints[rank] != static_cast<int>(rank)) return {};
+    const Schedule& schedule = *job.phases.front().schedule;
+    const std::int64_t ranks_per_move = std::int64_t{nodes} * cluster_.node().devices;
+    if (ranks_per_move >= schedule.ranks() || schedule.ranks() > cluster_.devices()) return {};
+    return find_symmetry(schedule, static_cast<int>(ranks_per_move));
+  }
+
   void add_ranks() {
     std::map<int, std::uint64_t> events_at;  // an event distinguishes its endpoint from others
     for (std::size_t e = 0; e < run_.events.size(); ++e)
@@ -43,7 +60,7 @@ private:
       std::vector<RankColours> colours;
       for (const Phase& phase : job.phases) {
         colours.emplace_back(*phase.schedule);
-        g_.communication[j].push_back(std::make_shared<Communication>(*phase.schedule));
+        g_.communication[j].push_back(std::make_shared<Communication>(*phase.schedule, g_.symmetry));
         g_.foldable = g_.foldable && foldable(*phase.schedule);
       }
       const Schedule& first = *job.phases.front().schedule;
@@ -52,7 +69,8 @@ private:
                                    job.endpoints.size()));
       for (std::size_t role = 0; role < first.roles.size(); ++role)
         for (int r = 0; r < first.roles[role].size(); ++r) {
-          const int endpoint = job.endpoints[g_.ranks.size() - first_rank_[j]];
+          if (!g_.symmetry.represents(r)) continue;
+          const int endpoint = job.endpoints[first.first_rank(static_cast<int>(role)) + r];
           if (endpoint < 0 || endpoint >= endpoints)
             throw RunError(fmt::format("job \"{}\", rank {}: endpoint {} does not exist; there are {}",
                                        job.name, r, endpoint, endpoints));
@@ -66,7 +84,9 @@ private:
               colour, std::bit_cast<std::uint64_t>(processor ? -1.0 : cluster_.device_factor(endpoint)));
           if (const auto it = events_at.find(endpoint); it != events_at.end())
             colour = mix_hash(colour, it->second);
-          if (const double start_s = starts_at(job, g_.ranks.size() - first_rank_[j]); start_s > 0)
+          if (const double start_s =
+                  starts_at(job, static_cast<std::size_t>(first.first_rank(static_cast<int>(role)) + r));
+              start_s > 0)
             colour = mix_hash(colour, std::bit_cast<std::uint64_t>(start_s));
           g_.ranks.push_back({static_cast<int>(j), static_cast<int>(role), r, endpoint});
           g_.graph.node_colour.push_back(colour);
@@ -83,7 +103,8 @@ private:
     const Communication& talk = *g_.communication[job][phase];
     const int role = talk.role_of_rank(phase_rank);
     const int rank = phase_rank - run_.jobs[job].phases[phase].schedule->first_rank(role);
-    return first_rank_[job] + run_.jobs[job].phases.front().schedule->first_rank(role) + rank;
+    return first_rank_[job] +
+           g_.symmetry.number_of(run_.jobs[job].phases.front().schedule->first_rank(role) + rank);
   }
 
   void collect_transfers() {
@@ -97,15 +118,18 @@ private:
           info.job = static_cast<int>(j);
           info.phase = static_cast<int>(ph);
           info.number = static_cast<int>(t);
-          for (int r : talk.transfers[t].ranks) info.ranks.push_back(node_of(info.job, info.phase, r));
+          info.spread = talk.transfers[t].spread;
+          for (int r : talk.transfers[t].ranks)
+            if (g_.symmetry.represents(r)) info.ranks.push_back(node_of(info.job, info.phase, r));
           g_.transfers.push_back(std::move(info));
         }
         // The slots of the ranks that take part determine overlap and channels.
-        for (std::size_t r = 0; r < static_cast<std::size_t>(run_.jobs[j].phases[ph].schedule->ranks());
-             ++r) {
-          const std::vector<Slot>& slots = talk.slots_of(talk.program_of_rank(static_cast<int>(r)));
+        const int ranks = g_.symmetry.representatives(run_.jobs[j].phases[ph].schedule->ranks());
+        for (int n = 0; n < ranks; ++n) {
+          const int r = g_.symmetry.rank_of(n);
+          const std::vector<Slot>& slots = talk.slots_of(talk.program_of_rank(r));
           for (std::size_t s = 0; s < slots.size(); ++s)
-            for (int t : talk.at(static_cast<int>(r), static_cast<int>(s))) {
+            for (int t : talk.at(r, static_cast<int>(s))) {
               const int number = g_.first_transfer[{static_cast<int>(j), static_cast<int>(ph)}] + t;
               if (slots[s].kind == Slot::Kind::collective) {
                 g_.transfers[number].channels = slots[s].collective.channels;
@@ -132,41 +156,63 @@ private:
     return static_cast<int>(g_.flows.size()) - 1;
   }
 
+  // Under a symmetry, ranks are the devices with their numbers, and links belong to the nodes beside them.
+  bool represents(LinkId link) const {
+    return g_.symmetry.copies() == 1 ||
+           g_.symmetry.represents(cluster_.node_beside(link) * cluster_.node().devices);
+  }
+
+  // Of a transfer that is spread over all copies, the connections out of one block represent all others, and
+  // with those into the block they cross all its links.
   void cross(int flow, const std::vector<Endpoint>& members, const Connection& c) {
+    FlowGraph::Flow& f = g_.flows[flow];
+    ++f.hops;
+    const bool spread = g_.transfers[f.transfer].spread;
+    const bool out_of_block = !spread || g_.symmetry.represents(members[c.from]);
+    if (!out_of_block && !g_.symmetry.represents(members[c.to])) return;
     route_.clear();
     route_edge(cluster_, members, edge_of(c), c.rail, route_);
+    for (LinkId l : route_)
+      if (!spread || represents(l)) crossed_.push_back(l);
+    if (!out_of_block) return;
     double latency = 0, bandwidth = std::numeric_limits<double>::infinity();
     for (LinkId l : route_) {
       latency += cluster_.latency_s(l);
       bandwidth = std::min(bandwidth, cluster_.bandwidth(l));
-      crossed_.push_back(l);
     }
-    g_.flows[flow].latency_s = std::max(g_.flows[flow].latency_s, latency);
-    g_.flows[flow].slowest_bandwidth = bandwidth;
-    ++g_.flows[flow].hops;
+    f.latency_s = std::max(f.latency_s, latency);
+    f.slowest_bandwidth = bandwidth;
   }
 
   static PlanEdge edge_of(const Connection& c) { return {c.from, c.to, c.tree, c.through}; }
 
-  // Returns the edges of a collective. For an all-to-all, returns those to the next 15 members in the
-  // members' order, which represent all others.
-  static std::vector<PlanEdge> edges_of(Course course, const CollectivePlan& plan, std::size_t members) {
+  // Returns edges that represent all of a collective: those out of one block. For an all-to-all, returns
+  // those to the next 15 members in the members' order.
+  std::vector<PlanEdge> edges_of(const FlowGraph::TransferInfo& info, const std::vector<Endpoint>& members,
+                                 const std::vector<Connection>& connections) const {
     std::vector<PlanEdge> edges;
-    if (course == Course::pairs)
-      for (int m = 0; m < static_cast<int>(members); ++m)
-        for (int far = 1; far < static_cast<int>(std::min<std::size_t>(members, 16)); ++far)
-          edges.push_back({m, (m + far) % static_cast<int>(members)});
-    else
-      for (const Connection& c : connections_of(course, plan)) edges.push_back(edge_of(c));
+    const auto is_copy = [&](int m) { return info.spread && !g_.symmetry.represents(members[m]); };
+    if (info.course == Course::pairs)
+      for (int count = static_cast<int>(members.size()), m = 0; m < count; ++m)
+        for (int far = 1; far < std::min(count, 16) && !is_copy(m); ++far)
+          edges.push_back({m, (m + far) % count});
+    for (const Connection& c : connections)
+      if (!is_copy(c.from)) edges.push_back(edge_of(c));
     return edges;
   }
 
+  // Number of copies of a rank or link that a transfer, or one of its flows, touches alike.
+  int copies_touched_by(const FlowGraph::TransferInfo& info) const {
+    return info.spread ? g_.symmetry.copies() : 1;
+  }
+
   void touch_crossed_links() {
+    const int times = copies_touched_by(g_.transfers[g_.flows.back().transfer]);
     std::sort(crossed_.begin(), crossed_.end());
     for (std::size_t i = 0; i < crossed_.size();) {
       std::size_t k = i;
       while (k < crossed_.size() && crossed_[k] == crossed_[i]) ++k;
-      g_.graph.touch(link_node(crossed_[i]), kLinkLabel + static_cast<std::uint32_t>(k - i));
+      g_.graph.touch(link_node(crossed_[i]), kLinkLabel + static_cast<std::uint32_t>(k - i), times);
       i = k;
     }
   }
@@ -205,7 +251,10 @@ private:
         continue;
       }
       std::vector<Endpoint> members;
-      for (int r : info.ranks) members.push_back(g_.ranks[r].endpoint);
+      if (info.spread)  // with the copies of its representatives
+        members = talk.transfers[info.number].ranks;
+      else
+        for (int r : info.ranks) members.push_back(g_.ranks[r].endpoint);
       const bool ring_in_messages = chunk && info.course == Course::ring && info.algorithm == Algorithm::ring;
       const bool planned = members.size() > 1 &&
                            (info.algorithm != Algorithm::ring || (ring_in_messages && options_.ring_tables));
@@ -218,19 +267,21 @@ private:
       g_.graph.node_colour.push_back(mix_hash(colour, 11));
       g_.graph.add_edge(mix_hash(colour, 13));
       g_.graph.touch(info.node, kCollective);
-      for (int r : info.ranks) g_.graph.touch(r, kMember);
+      for (int r : info.ranks) g_.graph.touch(r, kMember, copies_touched_by(info));
       info.shape = shape_of(members, info.channels);
+      std::vector<Connection> connections;
+      if (info.course != Course::pairs) connections = connections_of(info.course, plan);
       if (members.size() > 1)
-        take_interconnect(info.shape, cluster_, members, edges_of(info.course, plan, members.size()));
+        take_interconnect(info.shape, cluster_, members, edges_of(info, members, connections));
       const int number = static_cast<int>(n);
       if (info.course == Course::pairs)
         add_pairs(number, colour, members);
       else if (planned)
         add_plan(number, colour, members, std::move(plan));
       else if (ring_in_messages)
-        add_rings(number, colour, members, connections_of(info.course, plan));
+        add_rings(number, colour, members, connections);
       else
-        add_coupled_rings(number, colour, members, connections_of(info.course, plan));
+        add_coupled_rings(number, colour, members, connections);
       for (int f : info.flows)
         info.shape.hop_latency_s = std::max(info.shape.hop_latency_s, g_.flows[f].latency_s);
     }
@@ -373,13 +424,14 @@ private:
     TransferShape shape;
     shape.ranks = static_cast<int>(members.size());
     shape.channels = channels;
-    std::set<int> nodes;
+    std::vector<int> nodes;
     bool processors = false;
     for (Endpoint e : members) {
-      nodes.insert(cluster_.node_of(e));
+      nodes.push_back(cluster_.node_of(e));
       processors |= e >= cluster_.devices();
     }
-    shape.nodes = static_cast<int>(nodes.size());
+    std::sort(nodes.begin(), nodes.end());
+    shape.nodes = static_cast<int>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
     shape.compute_capability = processors ? 0 : cluster_.node().device.compute_capability;
     return shape;
   }

@@ -50,6 +50,7 @@ struct FlowGraph {
     Course course = Course::ring;
     TransferShape shape;
     std::vector<int> ranks;  // rank nodes of its members
+    bool spread = false;     // under a symmetry: see Transfer
     std::vector<int> flows;
     Algorithm algorithm = Algorithm::ring;
     std::vector<int> lanes;                       // only of algorithms other than ring
@@ -63,6 +64,12 @@ struct FlowGraph {
     int flow = -1;                 // on which it receives
     int transfer = 0;
   };
+
+  // The moves under which the entire run, its flows and its links are the same. Ranks, transfers, flows and
+  // links below are those of the ranks that represent others; each stands for its copies.
+  RankSymmetry symmetry;
+  // Number of transfers that an info, and of flows that one of its flows, stands for.
+  int copies_of(const TransferInfo& info) const { return info.spread ? 1 : symmetry.copies(); }
 
   Hypergraph graph;  // nodes: ranks, then collectives, lanes and places, then links
   // False if some schedule cannot be folded, or if connections of another algorithm than ring are at `chunk`.

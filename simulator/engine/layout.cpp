@@ -68,8 +68,12 @@ private:
         layout_.classes.push_back({g_.ranks[n].job, g_.ranks[n].role, {}, g_.ranks[n].endpoint, {}});
         representative_rank_.push_back(static_cast<int>(n));
       }
-      layout_.classes[number].ranks.push_back(g_.ranks[n].rank);
+      if (g_.symmetry.copies() == 1) layout_.classes[number].ranks.push_back(g_.ranks[n].rank);
     });
+    if (g_.symmetry.copies() == 1) return;
+    const int all = static_cast<int>(g_.ranks.size()) * g_.symmetry.copies();
+    for (int rank = 0; rank < all; ++rank)
+      layout_.classes[rank_class_[g_.symmetry.number_of(rank)]].ranks.push_back(rank);
   }
 
   void make_links(const Partition& p) {
@@ -79,7 +83,7 @@ private:
       link_class_[n - g_.first_link_node] = number;
       if (number == static_cast<int>(layout_.links.size()))
         layout_.links.push_back({link, 0, cluster_.bandwidth(link)});
-      ++layout_.links[number].members;
+      layout_.links[number].members += g_.symmetry.copies();
       layout_.link_class_of.emplace_back(link, number);
     });
     std::sort(layout_.link_class_of.begin(), layout_.link_class_of.end());
@@ -102,7 +106,7 @@ private:
         layout_.flows.push_back(flow);
         representative.push_back(static_cast<int>(f));
       }
-      ++layout_.flows[number].members;
+      layout_.flows[number].members += g_.copies_of(g_.transfers[g_.flows[f].transfer]);
     }
     // weight: how often all flows of a class together cross the representative link of each link class. own:
     // how often the flows of one transfer cross a link of that class.
@@ -172,10 +176,11 @@ private:
       const int number = numbers.try_emplace(key, static_cast<int>(numbers.size())).first->second;
       transfer_class_[n] = number;
       if (number < static_cast<int>(layout_.transfers.size())) {
-        ++layout_.transfers[number].members;
+        layout_.transfers[number].members += g_.copies_of(info);
         continue;
       }
       TransferClass transfer;
+      transfer.members = g_.copies_of(info);
       transfer.collective = collective;
       transfer.pairwise = info.course == Course::pairs;
       transfer.channels = info.channels;

@@ -20,7 +20,7 @@ class DryRun {
 public:
   // `index`: by program.
   DryRun(const Schedule& schedule, const std::vector<ProgramIndex>& index)
-      : schedule_(schedule), talk_(schedule), index_(index) {
+      : schedule_(schedule), talk_(schedule, find_symmetry(schedule)), index_(index) {
     fold();
     counters_.resize(representative_.size());
     for (std::size_t c = 0; c < representative_.size(); ++c) {
@@ -70,18 +70,23 @@ private:
     return index_[talk_.program_of_rank(representative_[c])];
   }
 
+  int class_of(int rank) const { return class_of_[talk_.symmetry().number_of(rank)]; }
+
   void fold() {
     Hypergraph graph;
     const RankColours colours(schedule_);
-    for (std::size_t role = 0; role < schedule_.roles.size(); ++role)
-      for (int r = 0; r < schedule_.roles[role].size(); ++r)
-        graph.node_colour.push_back(colours.of(static_cast<int>(role), r));
+    const RankSymmetry& symmetry = talk_.symmetry();
+    for (int n = 0; n < symmetry.representatives(schedule_.ranks()); ++n) {
+      const int rank = symmetry.rank_of(n), role = talk_.role_of_rank(rank);
+      graph.node_colour.push_back(colours.of(role, rank - schedule_.first_rank(role)));
+    }
     add_transfers(graph, talk_, 0, 0);
     const Partition p = foldable(schedule_) ? coarsest_equitable_partition(graph) : discrete_partition(graph);
     class_of_ = p.node_class;
     representative_.assign(p.node_classes, -1);
-    for (std::size_t r = 0; r < class_of_.size(); ++r)
-      if (representative_[class_of_[r]] < 0) representative_[class_of_[r]] = static_cast<int>(r);
+    for (std::size_t n = 0; n < class_of_.size(); ++n)
+      if (representative_[class_of_[n]] < 0)
+        representative_[class_of_[n]] = symmetry.rank_of(static_cast<int>(n));
     transfer_class_ = p.edge_class;
     transfers_.resize(p.edge_classes);
     for (std::size_t t = 0; t < talk_.transfers.size(); ++t) {
@@ -90,7 +95,7 @@ private:
       std::vector<int>& classes = transfer.classes;
       if (!classes.empty() || !talk_.transfers[t].collective) continue;
       std::set<int> members;
-      for (int r : talk_.transfers[t].ranks) members.insert(class_of_[r]);
+      for (int r : talk_.transfers[t].ranks) members.insert(class_of(r));
       classes.assign(members.begin(), members.end());
     }
   }
@@ -237,7 +242,7 @@ private:
     for (const Peer& peer : op.signalled)
       for (int r : peer_ranks(schedule_.roles, role, peer, rank - schedule_.first_rank(role))) {
         const int other_role = peer.kind == Peer::Kind::offset ? role : peer.role;
-        ++counters_[class_of_[schedule_.first_rank(other_role) + r]][counter];
+        ++counters_[class_of(schedule_.first_rank(other_role) + r)][counter];
       }
   }
 
@@ -282,7 +287,7 @@ private:
         const auto mine = calls.find(send ? 0 : 1);
         if (mine == calls.end() || mine->second.empty()) continue;
         const std::vector<int>& ranks = talk_.transfers[representative_transfer(t)].ranks;
-        return fmt::format("waits for \"{}\" to {} (tag {})", program_of(class_of_[ranks[send ? 1 : 0]]).name,
+        return fmt::format("waits for \"{}\" to {} (tag {})", program_of(class_of(ranks[send ? 1 : 0])).name,
                            send ? "receive" : "send", op.messages[part].tag);
       }
     }
@@ -292,7 +297,8 @@ private:
   const Schedule& schedule_;
   Communication talk_;
   const std::vector<ProgramIndex>& index_;
-  std::vector<int> class_of_, representative_, transfer_class_;
+  std::vector<int> class_of_;  // by number of the rank among those that the symmetry leaves
+  std::vector<int> representative_, transfer_class_;
   std::vector<TransferState> transfers_;
   std::vector<std::vector<long>> done_;
   std::vector<StreamState> streams_;

@@ -74,8 +74,8 @@ struct MessageHash {
 
 }  // namespace
 
-Communication::Communication(const Schedule& schedule) {
-  const int ranks = schedule.ranks();
+Communication::Communication(const Schedule& schedule, RankSymmetry symmetry) : symmetry_(symmetry) {
+  const int ranks = symmetry_.representatives(schedule.ranks());
   program_.assign(ranks, -1);
   role_.assign(ranks, 0);
   at_.resize(ranks);
@@ -101,16 +101,19 @@ Communication::Communication(const Schedule& schedule) {
     }
   }
 
-  int rank = 0;
-  for (std::size_t role = 0; role < schedule.roles.size(); ++role)
-    for (int r = 0; r < schedule.roles[role].size(); ++r, ++rank) {
-      role_[rank] = static_cast<int>(role);
-      program_[rank] = schedule.program_of(static_cast<int>(role), r);
-      if (program_[rank] < 0)
+  int number = 0;  // of a rank that represents others
+  for (std::size_t role = 0; role < schedule.roles.size(); ++role) {
+    const int first = schedule.first_rank(static_cast<int>(role)), size = schedule.roles[role].size();
+    for (; number < ranks && symmetry_.rank_of(number) < first + size; ++number) {
+      const int r = symmetry_.rank_of(number) - first;
+      role_[number] = static_cast<int>(role);
+      program_[number] = schedule.program_of(static_cast<int>(role), r);
+      if (program_[number] < 0)
         throw RunError(
             fmt::format("schedule: rank {} of role \"{}\" has no program", r, schedule.roles[role].name));
-      at_[rank].resize(slots_[program_[rank]].size());
+      at_[number].resize(slots_[program_[number]].size());
     }
+  }
 
   std::unordered_map<MessageKey, int, MessageHash> messages;
   // A message's pattern is the pair of slots at its ends; one slot is missing until the other end is seen.
@@ -119,7 +122,7 @@ Communication::Communication(const Schedule& schedule) {
     const auto [it, added] =
         messages.try_emplace({sender, receiver, tag}, static_cast<int>(transfers.size()));
     if (added) {
-      transfers.push_back({0, false, {sender, receiver}});
+      transfers.push_back({0, false, {sender, receiver}, false});
       ends.emplace_back(-1, -1);
     }
     return it->second;
@@ -138,11 +141,12 @@ Communication::Communication(const Schedule& schedule) {
   };
   std::vector<Communicator> communicators;
 
-  for (rank = 0; rank < ranks; ++rank) {
-    const int p = program_[rank], role = role_[rank], first = schedule.first_rank(role);
+  for (number = 0; number < ranks; ++number) {
+    const int rank = symmetry_.rank_of(number);
+    const int p = program_[number], role = role_[number], first = schedule.first_rank(role);
     for (std::size_t s = 0; s < slots_[p].size(); ++s) {
       const Slot& slot = slots_[p][s];
-      std::vector<int>& here = at_[rank][s];
+      std::vector<int>& here = at_[number][s];
       const int code = first_slot[p] + static_cast<int>(s);
       if (slot.kind == Slot::Kind::send || slot.kind == Slot::Kind::receive) {
         const bool send = slot.kind == Slot::Kind::send;
@@ -170,12 +174,14 @@ Communication::Communication(const Schedule& schedule) {
           if (members.empty())
             throw RunError(fmt::format("schedule: program \"{}\" calls a collective of a group it is not in",
                                        schedule.programs[p].name));
+          bool spread = false;
           for (int& m : members) {
             communicator->transfer_of_rank[m] = static_cast<int>(transfers.size());
             m += first;
+            spread = spread || !symmetry_.represents(m);
           }
-          const int number = static_cast<int>(communicator - communicators.data());
-          transfers.push_back({-1 - number, true, std::move(members)});
+          const int pattern = -1 - static_cast<int>(communicator - communicators.data());
+          transfers.push_back({pattern, true, std::move(members), spread});
           ends.emplace_back(-1, -1);
         }
         here.push_back(communicator->transfer_of_rank[rank - first]);
@@ -188,19 +194,19 @@ Communication::Communication(const Schedule& schedule) {
     if (transfers[t].collective) continue;
     const int sender = transfers[t].ranks[0], receiver = transfers[t].ranks[1];
     const auto attach = [&](int at_rank, Slot::Kind kind, int other_role, int& end) {
-      const int p = program_[at_rank];
+      const int p = program_of_rank(at_rank);
       for (std::size_t s = 0; s < slots_[p].size(); ++s) {
         const Slot& slot = slots_[p][s];
         if (slot.kind != kind || messages.count({sender, receiver, slot.tag}) == 0 ||
             messages.at({sender, receiver, slot.tag}) != static_cast<int>(t))
           continue;
         if (kind == Slot::Kind::receive_any && slot.peer.role != other_role) continue;
-        at_[at_rank][s].push_back(static_cast<int>(t));
+        at_[symmetry_.number_of(at_rank)][s].push_back(static_cast<int>(t));
         end = first_slot[p] + static_cast<int>(s);
       }
     };
-    if (ends[t].second < 0) attach(receiver, Slot::Kind::receive_any, role_[sender], ends[t].second);
-    if (ends[t].first < 0) attach(sender, Slot::Kind::reply, role_[receiver], ends[t].first);
+    if (ends[t].second < 0) attach(receiver, Slot::Kind::receive_any, role_of_rank(sender), ends[t].second);
+    if (ends[t].first < 0) attach(sender, Slot::Kind::reply, role_of_rank(receiver), ends[t].first);
   }
 
   std::map<std::pair<int, int>, int> pattern_of;

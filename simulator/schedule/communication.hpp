@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/schedule/rank_symmetry.hpp"
 #include "simulator/schedule/schedule.hpp"
 
 namespace rehearse {
@@ -15,6 +16,7 @@ struct Transfer {
   int pattern = 0;  // transfers of one pattern come from the same places of the same programs
   bool collective = false;
   std::vector<int> ranks;  // {sender, receiver}, or the members in mesh order; numbered over all roles
+  bool spread = false;     // under a symmetry: it has members among all copies, so it is its own copy
 };
 
 // A way in which a program's ops name their peers: a direction, a peer and a tag, or a group.
@@ -31,7 +33,9 @@ struct Slot {
 
 class Communication {
 public:
-  explicit Communication(const Schedule& schedule);
+  // With a symmetry, contains only the transfers of the ranks that represent others, each of which stands for
+  // its copies. Arguments `rank` below can be any rank; results are those of the rank that represents it.
+  explicit Communication(const Schedule& schedule, RankSymmetry symmetry = {});
 
   std::vector<Transfer> transfers;
   int patterns = 0;
@@ -42,11 +46,13 @@ public:
     return slot_of_part_[program][first_part_[program][op] + part];
   }
   // Returns the transfers that a slot refers to at one rank (numbered over all roles).
-  const std::vector<int>& at(int rank, int slot) const { return at_[rank][slot]; }
-  int program_of_rank(int rank) const { return program_[rank]; }
-  int role_of_rank(int rank) const { return role_[rank]; }
+  const std::vector<int>& at(int rank, int slot) const { return at_[symmetry_.number_of(rank)][slot]; }
+  int program_of_rank(int rank) const { return program_[symmetry_.number_of(rank)]; }
+  int role_of_rank(int rank) const { return role_[symmetry_.number_of(rank)]; }
+  const RankSymmetry& symmetry() const { return symmetry_; }
 
 private:
+  RankSymmetry symmetry_;
   std::vector<std::vector<Slot>> slots_;
   // By program: the slots of all parts of its ops, and the index of each op's first part.
   std::vector<std::vector<int>> slot_of_part_, first_part_;

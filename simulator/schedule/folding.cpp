@@ -42,10 +42,16 @@ bool foldable(const Schedule& schedule) {
 
 void add_transfers(Hypergraph& graph, const Communication& communication, int first_node,
                    std::uint64_t salt) {
+  const RankSymmetry& symmetry = communication.symmetry();
   for (const Transfer& t : communication.transfers) {
     graph.add_edge(mix_hash(salt, t.pattern));
     for (std::size_t i = 0; i < t.ranks.size(); ++i)
-      graph.touch(first_node + t.ranks[i], t.collective ? kMember : i == 0 ? kSends : kReceives);
+      if (symmetry.represents(t.ranks[i]))
+        graph.touch(first_node + symmetry.number_of(t.ranks[i]),
+                    t.collective ? kMember
+                    : i == 0     ? kSends
+                                 : kReceives,
+                    t.spread ? symmetry.copies() : 1);
   }
 }
 

@@ -28,7 +28,8 @@ bool foldable(const Schedule& schedule);
 // Labels with which transfers touch ranks.
 inline constexpr std::uint32_t kSends = 0, kReceives = 1, kMember = 2;
 
-// Adds the transfers of a schedule as edges over the nodes `first_node` + rank.
+// Adds the transfers of a schedule as edges over the nodes `first_node` + number of the rank among those that
+// the communication's symmetry leaves.
 void add_transfers(Hypergraph& graph, const Communication& communication, int first_node, std::uint64_t salt);
 
 }  // namespace rehearse

@@ -19,10 +19,10 @@ namespace {
 struct Signature {
   std::uint64_t low = 0, high = 0;
   bool operator==(const Signature&) const = default;
-  void add(std::uint64_t a, std::uint64_t b) {
+  void add(std::uint64_t a, std::uint64_t b, std::uint64_t times = 1) {
     const std::uint64_t h = mix_hash(a, b);
-    low += h;
-    high += mix_hash(h, 0x2545F4914F6CDD1Dull);
+    low += times * h;
+    high += times * mix_hash(h, 0x2545F4914F6CDD1Dull);
   }
 };
 struct SignatureHash {
@@ -60,7 +60,8 @@ Partition coarsest_equitable_partition(const Hypergraph& graph) {
     for (std::size_t e = 0; e < edges; ++e) {
       Signature s{mix_hash(p.edge_class[e], 1), mix_hash(p.edge_class[e], 2)};
       for (std::int64_t t = graph.first_touch[e]; t < graph.first_touch[e + 1]; ++t)
-        s.add(p.node_class[graph.touches[t].node], graph.touches[t].label);
+        s.add(p.node_class[graph.touches[t].node], graph.touches[t].label,
+              static_cast<std::uint64_t>(graph.touches[t].times));
       edge_signature[e] = s;
     }
     const int edge_classes = renumber(edge_signature, p.edge_class);

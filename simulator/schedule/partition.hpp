@@ -8,12 +8,16 @@
 namespace rehearse {
 
 // Nodes are any objects with a colour (ranks, links). An edge (a transfer) touches nodes; each touch has a
-// label that distinguishes how (sender, receiver, member, "crossed with weight 3").
+// label that distinguishes how (sender, receiver, member, "crossed with weight 3"). A graph with a symmetry
+// can have one node for each orbit (nodes that the symmetry moves onto one another) and one edge for each
+// orbit of edges, provided that each node of the graph is touched by the edges that touch the orbit's other
+// nodes alike.
 struct Hypergraph {
   std::vector<std::uint64_t> node_colour, edge_colour;  // initial colours
   struct Touch {
     int node = 0;
     std::uint32_t label = 0;
+    std::int32_t times = 1;  // how many equal nodes, of which this one represents all, the edge touches alike
   };
   std::vector<std::int64_t> first_touch = {0};  // index into `touches` by edge, and one past the last edge
   std::vector<Touch> touches;
@@ -22,8 +26,9 @@ struct Hypergraph {
     edge_colour.push_back(colour);
     first_touch.push_back(static_cast<std::int64_t>(touches.size()));
   }
-  void touch(int node, std::uint32_t label) {  // by the edge that was added last
-    touches.push_back({node, label});
+  // By the edge that was added last.
+  void touch(int node, std::uint32_t label, std::int32_t times = 1) {
+    touches.push_back({node, label, times});
     first_touch.back() = static_cast<std::int64_t>(touches.size());
   }
 };

@@ -1,6 +1,8 @@
 #include "simulator/collectives/algorithms/algorithm.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include "models/text/error.hpp"
 
@@ -26,17 +28,23 @@ bool always(const AlgorithmGroup&) {
 }
 
 MemberNumbers::MemberNumbers(const std::vector<Endpoint>& members) {
-  for (std::size_t i = members.size(); i-- > 0;) at_[members[i]].push_back(static_cast<int>(i));
+  at_.reserve(members.size());
+  for (const Endpoint e : members) at_.emplace_back(e, static_cast<int>(at_.size()));
+  if (!std::is_sorted(at_.begin(), at_.end())) std::sort(at_.begin(), at_.end());
 }
 
 std::vector<int> MemberNumbers::of(const std::vector<Endpoint>& order) const {
   std::vector<int> numbers;
   numbers.reserve(order.size());
-  std::map<Endpoint, std::size_t> taken;
+  std::map<Endpoint, std::ptrdiff_t> taken;  // of endpoints with several members
+  auto guess = at_.begin();                  // rings are often in the order of their members
   for (const Endpoint e : order) {
-    const std::vector<int>& here = at_.at(e);
-    std::size_t turn = here.size() > 1 ? taken[e]++ : 0;
-    numbers.push_back(here[here.size() - 1 - turn]);
+    if (guess == at_.end() || guess->first != e)
+      guess = std::lower_bound(at_.begin(), at_.end(), std::pair(e, 0));
+    const auto next = guess + 1;
+    const bool several = next != at_.end() && next->first == e;
+    numbers.push_back(several ? (guess + taken[e]++)->second : guess->second);
+    guess = several ? at_.end() : next;
   }
   return numbers;
 }

@@ -1,8 +1,8 @@
 // Defines an algorithm of all-reduces as an entry of a table: whom it fits, its phases, and what they cost.
 #pragma once
 
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/collectives/cost.hpp"
@@ -47,7 +47,7 @@ public:
   std::vector<int> of(const std::vector<Endpoint>& order) const;
 
 private:
-  std::map<Endpoint, std::vector<int>> at_;
+  std::vector<std::pair<Endpoint, int>> at_;  // endpoints and the members there, ascending
 };
 
 // Returns one lane for each channel, with one ring.
