@@ -41,9 +41,59 @@ sg::s4u::Engine make_engine(bool on_threads) {
   return sg::s4u::Engine(&count, values);
 }
 
+struct Load {
+  int flow = 0, weight = 0;
+  bool operator==(const Load&) const = default;
+};
+
+// Returns whether a link is never the one that limits a flow, because each flow that crosses it asks for more
+// of another link `by`. Of links with equal loads, the first one stays. Loads are sorted by flow.
+bool is_implied(const std::vector<Load>& loads, double bandwidth, const std::vector<Load>& by,
+                double by_bandwidth, bool by_is_first) {
+  if (bandwidth == by_bandwidth && loads == by) return by_is_first;
+  constexpr double kClearly = 1 + 1e-9;  // else rounding could tell which of the two limits a flow
+  auto other = by.begin();
+  for (const Load& load : loads) {
+    while (other != by.end() && other->flow < load.flow) ++other;
+    if (other == by.end() || other->flow != load.flow ||
+        load.weight * by_bandwidth * kClearly > other->weight * bandwidth)
+      return false;
+  }
+  return true;
+}
+
+// Returns which link classes can limit simulated flows. SimGrid spends most of its time on the links of flows
+// that start and end, and along a route it is usually one link, the network card, that sets the pace.
+std::vector<bool> limiting_links(const Layout& layout, const std::vector<bool>& simulated_flows) {
+  std::vector<std::vector<Load>> loads(layout.links.size());
+  for (std::size_t f = 0; f < layout.flows.size(); ++f)
+    if (simulated_flows[f])
+      for (const FlowClass::Crossing& c : layout.flows[f].crossings)
+        loads[c.link_class].push_back({static_cast<int>(f), c.weight});
+  std::vector<bool> limiting(layout.links.size(), false);
+  for (std::size_t l = 0; l < loads.size(); ++l) {
+    if (loads[l].empty()) continue;
+    limiting[l] = true;
+    // Every link that implies this one is on the route of each of its flows.
+    const std::vector<FlowClass::Crossing>* route = nullptr;
+    for (const Load& load : loads[l])
+      if (const auto& crossings = layout.flows[load.flow].crossings;
+          route == nullptr || crossings.size() < route->size())
+        route = &crossings;
+    constexpr std::size_t kMostLinks = 64;  // of unfolded collectives over many nodes, only the first ones
+    for (std::size_t i = 0; i < std::min(route->size(), kMostLinks) && limiting[l]; ++i) {
+      const auto by = static_cast<std::size_t>((*route)[i].link_class);
+      limiting[l] = by == l || !is_implied(loads[l], layout.links[l].bandwidth, loads[by],
+                                           layout.links[by].bandwidth, by < l);
+    }
+  }
+  return limiting;
+}
+
 }  // namespace
 
-Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool on_threads)
+Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool links_change,
+                   bool on_threads)
     : engine_(make_engine(on_threads)) {
   {
     const ClassicLocale while_options_are_read;
@@ -59,11 +109,13 @@ Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flow
 
   // If all flows cross a link a multiple of g times, the link is equivalent to one with a g-th of its
   // bandwidth and a g-th of the crossings.
+  const std::vector<bool> limiting =
+      links_change ? std::vector<bool>(layout.links.size(), true) : limiting_links(layout, simulated_flows);
   std::vector<int> divisor(layout.links.size(), 0);
   for (std::size_t f = 0; f < layout.flows.size(); ++f)
     if (simulated_flows[f])
       for (const FlowClass::Crossing& c : layout.flows[f].crossings)
-        divisor[c.link_class] = std::gcd(divisor[c.link_class], c.weight);
+        if (limiting[c.link_class]) divisor[c.link_class] = std::gcd(divisor[c.link_class], c.weight);
   links_.assign(layout.links.size(), nullptr);
   link_bandwidth_.assign(layout.links.size(), 0);
   for (std::size_t l = 0; l < layout.links.size(); ++l) {
@@ -80,7 +132,8 @@ Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flow
     pair_[f] = next++;
     std::vector<const sg::s4u::Link*> route;
     for (const FlowClass::Crossing& c : layout.flows[f].crossings)
-      route.insert(route.end(), c.weight / divisor[c.link_class], links_[c.link_class]);
+      if (limiting[c.link_class])
+        route.insert(route.end(), c.weight / divisor[c.link_class], links_[c.link_class]);
     if (route.empty()) continue;  // both ends are at the same place: there is nothing to carry
     const int from = pair_[f] / (hosts - 1), other = pair_[f] % (hosts - 1);
     sg::add_route(zone, hosts_[from], hosts_[other < from ? other : other + 1], route);

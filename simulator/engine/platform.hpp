@@ -14,8 +14,10 @@ namespace rehearse {
 
 class Platform {
 public:
-  // `on_threads`: actors run as threads, see sanitized_stacks.hpp.
-  Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool on_threads);
+  // `links_change`: events can make any link the slowest of its routes; without them, links that never limit
+  // a flow are left out. `on_threads`: actors run as threads, see sanitized_stacks.hpp.
+  Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool links_change,
+           bool on_threads);
 
   sg::s4u::Engine& engine() { return engine_; }
   sg::s4u::Host* home() { return hosts_[0]; }  // the host of all actors; computation does not load it
@@ -28,7 +30,7 @@ public:
 private:
   sg::s4u::Engine engine_;
   std::vector<sg::s4u::Host*> hosts_;
-  std::vector<sg::s4u::Link*> links_;  // by link class; null if no simulated flow crosses it
+  std::vector<sg::s4u::Link*> links_;  // by link class; null: limits no simulated flow
   std::vector<double> link_bandwidth_;
   std::vector<int> pair_;  // by flow class: number of its pair of hosts; -1: not simulated
 };
