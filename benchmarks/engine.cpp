@@ -172,14 +172,27 @@ void Llama405b(benchmark::State& state) {
   });
 }
 
-// DeepSeek-V3 on 2,048 GPUs: pipeline 16 x expert 64, 120 micro-batches. Source: arXiv 2412.19437, sections 3
-// and 4.2.
+// DeepSeek-V3 on 2,048 GPUs: pipeline 16, experts over `expert` ranks, 120 micro-batches. With 64: arXiv
+// 2412.19437, sections 3 and 4.2.
 void DeepSeekV3(benchmark::State& state) {
   const char* const text =
       "[model]\npreset = \"deepseek-v3\"\n[training]\nglobal_batch = 15360\nmicro_batch = 1\n"
       "precision = \"fp8\"\n[cluster]\npreset = \"dgx-h100\"\nnodes = 256\n[strategy]\npipeline = 16\n"
-      "expert = 64\nzero_stage = 1\nschedule = \"dualpipe-v\"\n";
-  time_in_child(state, [&] { simulate_scenario(read_scenario_text(text, "deepseek-v3.toml")); });
+      "zero_stage = 1\nschedule = \"dualpipe-v\"\n";
+  const std::vector<std::string> overrides = {"strategy.expert=" + std::to_string(state.range(0))};
+  time_in_child(state, [&] { simulate_scenario(read_scenario_text(text, "deepseek-v3.toml", overrides)); });
+}
+
+// GPT-3 175B, tensor 8 x pipeline `stages` x data 8, with `microbatches` for each replica.
+void Gpt3Pipeline(benchmark::State& state) {
+  const long stages = state.range(0), microbatches = state.range(1);
+  const std::vector<std::string> overrides = {"strategy.tensor=8",
+                                              "strategy.pipeline=" + std::to_string(stages),
+                                              "strategy.data=8",
+                                              "cluster.nodes=" + std::to_string(8 * stages),
+                                              "training.global_batch=" + std::to_string(8 * microbatches),
+                                              "training.recompute=selective"};
+  time_in_child(state, [&] { simulate_gpt3(overrides); });
 }
 
 BENCHMARK(BareRing)->Arg(8)->Arg(64)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
@@ -202,6 +215,24 @@ BENCHMARK(Llama405b)
     ->Args({128, 0})
     ->Args({128, 1})
     ->Args({128, 3})
+    ->Args({8, 1})
+    ->Args({1024, 1})
+    ->Args({4096, 1})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(DeepSeekV3)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(DeepSeekV3)
+    ->ArgName("expert")
+    ->Arg(4)
+    ->Arg(16)
+    ->Arg(64)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(Gpt3Pipeline)
+    ->ArgNames({"stages", "microbatches"})
+    ->Args({4, 96})
+    ->Args({16, 96})
+    ->Args({48, 96})
+    ->Args({16, 24})
+    ->Args({16, 384})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
