@@ -22,7 +22,7 @@ std::shared_ptr<const Timeline> many(int count, unsigned seed) {
     const Time length = static_cast<Time>(random() % 60);
     const bool waits = random() % 3 == 0;
     b.span(waits ? "wait" : "work", at, at + length, waits ? Kind::waiting : Kind::compute,
-           waits ? Pass::none : Pass::forward);
+           waits ? rehearse::gui::Pass::none : rehearse::gui::Pass::forward);
     at += length;
   }
   return b.build();
@@ -43,12 +43,13 @@ std::map<Style, double> by_hand(const Timeline& timeline, Time begin, Time end) 
 
 TEST_CASE("Every style is its kind's and pass's") {
   for (std::size_t k = 0; k < kKindNames.size(); ++k)
-    for (const Pass pass : {Pass::none, Pass::forward, Pass::backward, Pass::optimizer}) {
+    for (const rehearse::gui::Pass pass : {rehearse::gui::Pass::none, rehearse::gui::Pass::forward,
+                                           rehearse::gui::Pass::backward, rehearse::gui::Pass::optimizer}) {
       const auto kind = static_cast<Kind>(k);
       const Style style = style_of(kind, pass);
       CHECK(style < kStyles);
       CHECK(kind_of(style) == kind);
-      CHECK(pass_of(style) == (kind == Kind::compute ? pass : Pass::none));
+      CHECK(pass_of(style) == (kind == Kind::compute ? pass : rehearse::gui::Pass::none));
     }
 }
 
@@ -97,8 +98,10 @@ TEST_CASE("Mipmaps know what occurs and what is critical") {
   REQUIRE(made);
   CHECK(made->rows.size() == timeline->rows.size());
   CHECK(made->rows[0].empty());
-  for (const Style style : {style_of(Kind::compute, Pass::forward), style_of(Kind::compute, Pass::backward),
-                            style_of(Kind::communication, Pass::none), style_of(Kind::bubble, Pass::none)})
+  for (const Style style : {style_of(Kind::compute, rehearse::gui::Pass::forward),
+                            style_of(Kind::compute, rehearse::gui::Pass::backward),
+                            style_of(Kind::communication, rehearse::gui::Pass::none),
+                            style_of(Kind::bubble, rehearse::gui::Pass::none)})
     CHECK(made->styles[style]);
   CHECK(made->styles.count() == 4);  // summaries have none
   CHECK(made->critical == std::vector<SpanId>{0, 1, 3});
@@ -119,7 +122,7 @@ TEST_CASE("Spans wide enough stand alone, others share a pixel") {
   REQUIRE(pieces.size() == 3);
   CHECK((pieces[0].span == 0 && pieces[0].left == 0 && pieces[0].right == 10));
   CHECK((pieces[1].span == kNoSpan && pieces[1].left == 10 && pieces[1].right == 11));
-  CHECK(pieces[1].style == style_of(Kind::compute, Pass::none));
+  CHECK(pieces[1].style == style_of(Kind::compute, rehearse::gui::Pass::none));
   CHECK(pieces[1].busy == Approx(0.8).margin(1 / 255.0));
   CHECK((pieces[2].span == 3 && pieces[2].left == 15 && pieces[2].right == 20));
   // Pieces are cut at the ends of the scale.
