@@ -145,6 +145,7 @@ std::string gradients(Generator& random, int pipeline, int nodes, bool torus) {
       [[fallthrough]];
     default:
       if (torus && random.one_in(3)) return "all_reduce = \"torus\"\n";
+      if (random.one_in(6)) return "gradients = \"delayed-all-reduce\"\n";
       return std::string(random.pick(kAllReduces)) + "\n";
   }
 }

@@ -283,7 +283,7 @@ void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& sc
     if (!axis->overlay) axis->fit(section, scenario);
   if (strategy.context > 1 && strategy.gradient_strategy->context_gradients() == ContextGradients::refused)
     section.refuse("context", fmt::format("{} with gradients = \"{}\"", strategy.context, strategy.gradients),
-                   "1, or gradients = \"all-reduce\" or \"local-sgd\"");
+                   "1, or gradients = \"all-reduce\", \"delayed-all-reduce\" or \"local-sgd\"");
   fit_degrees(strategy, section, scenario);
   for (const AxisEntry* axis : axes())
     if (axis->overlay) axis->fit(section, scenario);
