@@ -14,12 +14,12 @@
 namespace rehearse {
 namespace {
 
-constexpr double kLeastSaving = 2;  // all micro-batches, divided by those that are simulated
+constexpr double kLeastSaving = 1.5;  // all micro-batches, divided by those that are simulated
 
 // Returns the numbers of micro-batches to simulate, one after the other, until two steps differ in one round.
-// From two or three times as many micro-batches as stages on, most pipelines are full for a while. A round
-// has as many micro-batches as there are stages where the schedule runs them in such groups. Otherwise it
-// usually has one, but two where transfers that share links take turns.
+// From about twice as many micro-batches as stages on, most pipelines are full for a while; those with very
+// unequal stages, later. A round has as many micro-batches as there are stages where the schedule runs them
+// in such groups. Otherwise it usually has one, but two where transfers that share links take turns.
 std::vector<int> numbers_to_try(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const int stages = strategy.pipeline, all = scenario.microbatches;
@@ -27,7 +27,7 @@ std::vector<int> numbers_to_try(const Scenario& scenario) {
     return {2 * stages, 3 * stages, 4 * stages, 5 * stages};
   if (stages == 1) return {3, 4, 5, 6};
   const auto at_least = [&](int few, int round) { return few + (all - few) % round; };
-  const int few = at_least(3 * stages, 2), more = at_least(5 * stages, 2),
+  const int few = at_least(2 * stages, 2), more = at_least(4 * stages, 2),
             many = at_least(8 * stages, stages);
   return {few, few + 2, more, more + 2, many, many + stages};
 }
