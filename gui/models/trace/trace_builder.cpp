@@ -137,10 +137,10 @@ void TraceBuilder::keep_details(const Event& event, Record& record) {
   record.detail_bytes = static_cast<std::uint32_t>(text.size());
 }
 
-void TraceBuilder::sort_ours(const Event& event, Token kind, Record& record) {
+void TraceBuilder::sort_ours(const Event& event, Token kind_text, Record& record) {
   draft_.ours = true;
   const std::string_view category = bare(event.category);
-  const std::string_view bare_kind = bare(kind);
+  const std::string_view bare_kind = bare(kind_text);
   const Sorted sorted =
       sorted_op(category, bare_kind, bare_kind == "host" ? bare(argument(event, KnownArgument::action)) : "");
   record.kind = sorted.kind;

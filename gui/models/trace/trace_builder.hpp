@@ -47,7 +47,7 @@ private:
   std::uint32_t asynchronous_track(const Event& event);
   void sample(int process, const std::string& name, std::string_view key, Time time, double value);
   void sort(const Event& event, Record& record);
-  void sort_ours(const Event& event, Token kind, Record& record);
+  void sort_ours(const Event& event, Token kind_text, Record& record);
   void add_dependencies(Token list, Record& record);
   bool is_gpus(Token category);
   void keep_details(const Event& event, Record& record);
