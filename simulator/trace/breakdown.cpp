@@ -168,25 +168,32 @@ struct ClassParts {
   long double window_s = 0, ranks = 0;
 };
 
-// Returns the parts of each class of workers.
-std::vector<ClassParts> parts_of_classes(const Trace& trace, int job) {
+// The parts of each class of workers, and the time of a step to which their windows are scaled.
+struct StepParts {
+  std::vector<ClassParts> classes;
+  long double step_s = 0;
+};
+
+StepParts parts_of(const Trace& trace, int job) {
   const Schedule& last = *trace.run.jobs[job].phases.back().schedule;
   StepWindow step;
+  StepParts parts;
   if (last.asynchrony) {
     const AsynchronyFigures figures = asynchrony_figures(trace, job);
     step = {figures.window_begin_s, figures.window_end_s};
+    parts.step_s = static_cast<long double>(last.samples / figures.samples_per_s);
   } else {
     step = last_step(trace, job);
+    parts.step_s = static_cast<long double>(step.end_s) - step.begin_s;
   }
-  std::vector<ClassParts> parts;
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
     const RankClass& rank_class = trace.classes[c];
     if (rank_class.job != job || rank_class.role != kWorkers) continue;
     StepWindow window = step;
     if (last.staggered && !last.asynchrony) window = own_last_step(trace, static_cast<int>(c));
-    parts.push_back({ClassBreakdown(trace, static_cast<int>(c), window).run(),
-                     static_cast<long double>(window.end_s) - window.begin_s,
-                     static_cast<long double>(rank_class.ranks.size())});
+    parts.classes.push_back({ClassBreakdown(trace, static_cast<int>(c), window).run(),
+                             static_cast<long double>(window.end_s) - window.begin_s,
+                             static_cast<long double>(rank_class.ranks.size())});
   }
   return parts;
 }
@@ -206,12 +213,12 @@ void each_part(Sums& a, const Sums& b, Visit visit) {
 
 // Returns the mean over all ranks, each scaled from its own window to the time of a step; a window of no time
 // is not scaled.
-Breakdown mean_of(const std::vector<ClassParts>& classes, long double step_s) {
+Breakdown mean_of(const StepParts& parts) {
   Sums total;
   long double ranks = 0, exposed = 0;
-  for (const ClassParts& its : classes) {
+  for (const ClassParts& its : parts.classes) {
     ranks += its.ranks;
-    const long double weight = its.ranks * (its.window_s > 0 ? step_s / its.window_s : 1);
+    const long double weight = its.ranks * (its.window_s > 0 ? parts.step_s / its.window_s : 1);
     each_part(total, its.sums, [&](long double& sum, long double seconds) { sum += weight * seconds; });
   }
   Breakdown breakdown;
@@ -232,34 +239,24 @@ Breakdown mean_of(const std::vector<ClassParts>& classes, long double step_s) {
   return breakdown;
 }
 
-// Returns the time of a step to which the classes' windows are scaled.
-long double step_seconds(const Trace& trace, int job) {
-  const Schedule& schedule = *trace.run.jobs[job].phases.back().schedule;
-  if (schedule.asynchrony)
-    return static_cast<long double>(schedule.samples / asynchrony_figures(trace, job).samples_per_s);
-  const StepWindow step = last_step(trace, job);
-  return static_cast<long double>(step.end_s) - step.begin_s;
-}
-
 }  // namespace
 
 Breakdown break_down(const Trace& trace, int job) {
-  return mean_of(parts_of_classes(trace, job), step_seconds(trace, job));
+  return mean_of(parts_of(trace, job));
 }
 
 Breakdown break_down(const Trace& shorter, const Trace& longer, double repeats) {
-  const std::vector<ClassParts> few = parts_of_classes(shorter, 0);
-  std::vector<ClassParts> whole = parts_of_classes(longer, 0);
+  const StepParts few = parts_of(shorter, 0);
+  StepParts whole = parts_of(longer, 0);
   const auto extend = [&](long double& figure, long double at_shorter) {
     figure += static_cast<long double>(repeats) * (figure - at_shorter);
   };
-  for (std::size_t c = 0; c < whole.size(); ++c) {
-    each_part(whole[c].sums, few[c].sums, extend);
-    extend(whole[c].window_s, few[c].window_s);
+  for (std::size_t c = 0; c < whole.classes.size(); ++c) {
+    each_part(whole.classes[c].sums, few.classes[c].sums, extend);
+    extend(whole.classes[c].window_s, few.classes[c].window_s);
   }
-  long double step_s = step_seconds(longer, 0);
-  extend(step_s, step_seconds(shorter, 0));
-  return mean_of(whole, step_s);
+  extend(whole.step_s, few.step_s);
+  return mean_of(whole);
 }
 
 }  // namespace rehearse

@@ -13,17 +13,13 @@ namespace {
 
 constexpr double kRounding = 1e-10;  // of a time since the beginning
 
-// The rows of one stream of a class in one step.
-struct Sequence {
-  std::vector<std::size_t> rows;
-};
+using Sequence = std::vector<std::size_t>;                        // rows of one stream of a class in one step
 using Sequences = std::map<std::tuple<int, int, int>, Sequence>;  // by class, stream and step
 
 Sequences sequences_of(const Trace& trace) {
   Sequences sequences;
   for (std::size_t row = 0; row < trace.spans.size(); ++row)
-    sequences[{trace.spans.rank_class[row], trace.op_of(row).stream, trace.spans.step[row]}].rows.push_back(
-        row);
+    sequences[{trace.spans.rank_class[row], trace.op_of(row).stream, trace.spans.step[row]}].push_back(row);
   return sequences;
 }
 
@@ -45,11 +41,10 @@ public:
   // Returns whether each row of `a` is, in order, one of the first of `b`, later by `before_s`, or one of the
   // last, later by `after_s`.
   bool is_part(const Sequence& a, const Sequence& b, double before_s, double after_s) const {
-    const std::size_t rows = a.rows.size(), more = b.rows.size() - rows;
+    const std::size_t rows = a.size(), more = b.size() - rows;
     std::size_t first = 0, last = 0;
-    while (first < rows && same(a.rows[first], b.rows[first], before_s)) ++first;
-    while (last + first < rows && same(a.rows[rows - 1 - last], b.rows[rows + more - 1 - last], after_s))
-      ++last;
+    while (first < rows && same(a[first], b[first], before_s)) ++first;
+    while (last + first < rows && same(a[rows - 1 - last], b[rows + more - 1 - last], after_s)) ++last;
     return first + last >= rows;
   }
 
@@ -97,7 +92,7 @@ bool repeats_a_round(const Trace& shorter, const Trace& longer) {
   const Comparison comparison(shorter, longer);
   for (const auto& [place, its] : longer_sequences) {
     const auto other = shorter_sequences.find(place);
-    if (other == shorter_sequences.end() || other->second.rows.size() > its.rows.size()) return false;
+    if (other == shorter_sequences.end() || other->second.size() > its.size()) return false;
     const auto step = static_cast<std::size_t>(std::get<2>(place));
     const double before_s = step == 0 ? 0 : longer_ends_s[step - 1] - shorter_ends_s[step - 1];
     if (!comparison.is_part(other->second, its, before_s, longer_ends_s[step] - shorter_ends_s[step]))
