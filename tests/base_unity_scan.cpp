@@ -227,7 +227,7 @@ private:
     }
   }
 
-  // Returns the types of parameters in words [begin, end).
+  // Returns the parameter types that the words [begin, end) declare.
   std::string parameters(std::size_t begin, std::size_t end) const {
     std::string all = "(";
     std::vector<std::string> one;

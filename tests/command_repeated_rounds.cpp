@@ -1,4 +1,4 @@
-// Compares steps predicted from a few of their micro-batches with steps of which all are simulated.
+// Compares steps that are predicted from a few micro-batches with simulations of all micro-batches.
 #include <cstdlib>
 #include <map>
 

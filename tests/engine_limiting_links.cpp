@@ -1,5 +1,5 @@
-// Tests that links which never limit a flow, and are therefore not simulated, would change nothing: the run
-// with all links against the run without them.
+// The engine does not simulate links that never limit a flow. These tests compare runs without such links
+// with runs of all links: the times must be equal.
 #include "simulator/strategies/strategy.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"

@@ -30,7 +30,8 @@ std::uint64_t load(const char* at) {
     for (int i = 0; i < 8; ++i) bytes |= std::uint64_t{static_cast<unsigned char>(at[i])} << 8 * i;
   return bytes;
 }
-// The high bit of each byte that is `c`, if all lower bytes are ASCII and not `c`.
+// Sets the high bit of each byte that equals `c`. This is exact for the lowest such byte if all bytes below
+// it are ASCII.
 std::uint64_t equal(std::uint64_t bytes, unsigned char c) {
   return (bytes ^ eight(c)) - eight(1);
 }
@@ -90,8 +91,8 @@ bool begins_word(char c) {
 
 const char* after_value(const char* at, int depth);
 
-// Reads an object: calls member(key, value), which reads the value, with the positions of the quote before
-// each key and of each value.
+// Reads an object. Calls member(key, value) for each member: `key` is its text without quotes, `value` the
+// position of its value. member() reads the value and returns the position after it.
 template <typename Member>
 const char* after_members(const char* at, Member member) {
   at = after_space(at + 1);

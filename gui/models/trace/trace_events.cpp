@@ -151,7 +151,7 @@ std::string mended(std::string_view text) {
   return result;
 }
 
-// Returns the number if the token has digits only, as most have, and fits for sure; otherwise -1.
+// Parses a token that consists of digits only, as most do, and surely fits; returns -1 for any other token.
 std::int64_t plain_integer(Token token) {
   constexpr std::size_t kFits = 18;
   if (token.empty() || token.size() > kFits) return -1;
