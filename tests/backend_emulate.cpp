@@ -446,6 +446,45 @@ TEST_CASE("an emulated star and tree have their rates, and nothing stays behind"
   }
 }
 
+TEST_CASE("bytes that no link carries any more do not keep a network namespace", "[alone]") {
+  if (!can_emulate()) return;
+  auto network = std::make_unique<EmulatedNetwork>(graph_of(bare_nodes(2, 100), {0, 1}));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(7200);
+  inet_pton(AF_INET, network->address(1).c_str(), &at.sin_addr);
+  const Pipe listening, connected, down;
+  Child receiver([&] {
+    network->enter(1);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0 || listen(fd, 1) != 0) _exit(2);
+    listening.put(true);
+    accept(fd, nullptr, nullptr);
+    connected.put(true);
+    down.take<bool>();
+  });
+  listening.take<bool>();
+  Child sender([&] {
+    network->enter(0);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at) != 0) _exit(3);
+    down.take<bool>();
+    const std::vector<char> bytes(1000);
+    if (write(fd, bytes.data(), bytes.size()) != 1000) _exit(4);
+  });
+  connected.take<bool>();
+  const Probes probes(getpid());
+  network->set_link_down("node0.nic0");
+  down.put(true);
+  down.put(true);
+  CHECK(sender.wait() == 0);
+  CHECK(receiver.wait() == 0);
+  network.reset();
+  // With Linux's default of 8 retransmissions, the kernel keeps the socket, and with it the namespace, for
+  // 100 s (tcp_orphan_retries in its Documentation/networking/ip-sysctl.rst).
+  CHECK(probes.gone_within(30));
+}
+
 TEST_CASE("an emulated cluster goes with its owner, also by kill -9", "[alone][release]") {
   if (!can_emulate()) return;
   const Pipe made;
