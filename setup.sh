@@ -75,8 +75,10 @@ jobs() {
 }
 
 build() { # targets; without any, builds all
-  # Warnings are errors only in CI: another compiler's warnings must not keep anyone from building.
-  local options=(-DREHEARSE_REQUIRE_ALL=ON -DREHEARSE_UNITY=ON ${CI:+-DREHEARSE_WERROR=ON})
+  # Warnings are errors only in CI: another compiler's warnings must not keep anyone from building. CI also tests with the
+  # standard library's assertions.
+  local options=(-DREHEARSE_REQUIRE_ALL=ON -DREHEARSE_UNITY=ON
+    ${CI:+-DREHEARSE_WERROR=ON -DCMAKE_CXX_FLAGS=-D_GLIBCXX_ASSERTIONS})
   say "Configuring (cmake --preset release ${options[*]})"
   cmake --preset release "${options[@]}" ||
     fail "CMake could not configure the build, or would leave out a part whose packages are installed; see above"

@@ -253,10 +253,16 @@ TEST_CASE("Losses of the steps that a run had finished are recorded, those of a 
   const std::string scenario = scratch.write("deep.toml", kDeepPerceptron);
   const std::string trace = scratch.path("run.json"), whole = scratch.path("whole.json");
   const std::string settings = "--set cluster.nodes=4 --set strategy.data=2 --set strategy.pipeline=2 ";
-  Background run(program() + settings + "--set run.steps=20000 --trace " + trace + " " + scenario, scratch);
-  kill(a_rank_of(scenario, run.pid(), 5), SIGKILL);
-  REQUIRE(run.ends_within(kPatienceS));
-  CAPTURE(run.err());
+  // On a busy machine no step may be finished after the first of these moments.
+  std::string err;
+  for (const int moment_ms : {2500, 10000, 40000}) {
+    Background run(program() + settings + "--set run.steps=20000 --trace " + trace + " " + scenario, scratch);
+    kill(a_rank_of(scenario, run.pid(), 5, moment_ms), SIGKILL);
+    REQUIRE(run.ends_within(kPatienceS));
+    err = run.err();
+    if (std::filesystem::exists(trace)) break;
+  }
+  CAPTURE(err);
   REQUIRE(std::filesystem::exists(trace));
   const rehearse::Measurement kept = *rehearse::read_run(trace).measured;
   REQUIRE(kept.ended_early);

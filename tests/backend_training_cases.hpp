@@ -157,7 +157,8 @@ inline void check_loss(Arithmetic& arithmetic, Precision gradient_precision) {
   for (std::size_t p = 0; p < kParts; ++p) {
     std::vector<float> columns;
     for (std::size_t r = 0; r < rows; ++r)
-      columns.insert(columns.end(), &logits[r * classes + p * kEach], &logits[r * classes + (p + 1) * kEach]);
+      columns.insert(columns.end(), logits.data() + r * classes + p * kEach,
+                     logits.data() + r * classes + (p + 1) * kEach);
     parts.push_back(to_device(arithmetic, columns));
     arithmetic.row_maxima(0, parts[p], here);
     if (p == 0)
@@ -177,8 +178,8 @@ inline void check_loss(Arithmetic& arithmetic, Precision gradient_precision) {
     check_close(to_host(arithmetic, losses), expected_losses, 1e-4);
     std::vector<double> expected;
     for (std::size_t r = 0; r < rows; ++r)
-      expected.insert(expected.end(), &expected_slope[r * classes + p * kEach],
-                      &expected_slope[r * classes + (p + 1) * kEach]);
+      expected.insert(expected.end(), expected_slope.data() + r * classes + p * kEach,
+                      expected_slope.data() + r * classes + (p + 1) * kEach);
     check_close(to_host(arithmetic, part_slope), expected, 4 * scale * unit(gradient_precision));
   }
 }

@@ -152,7 +152,7 @@ void check_case(const OptimalCase& c) {
   }
 }
 
-constexpr std::size_t kEach = 4;  // every kEach-th case is checked in each test run
+constexpr std::size_t kEach = 10;  // every kEach-th case is checked in each test run
 
 }  // namespace
 
