@@ -98,6 +98,7 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       layout_(lay_out(run, cluster, options)),
       platform_(layout_, simulated_flows(layout_, options), !run.events.empty(),
                 sg::kSanitized && stops_actors(run)),
+      carrier_(platform_, !run.events.empty()),
       transfers_(layout_.transfers.size()),
       positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),

@@ -67,7 +67,7 @@ void Simulation::run_lane(int job, const Matched& matched, std::size_t lane) {
     if (stage.delay_s > 0) sg::s4u::this_actor::sleep_for(stage.delay_s);
     if (stage.flow.bytes <= 0 || layout_.flows[stage.flow.flow].crossings.empty()) continue;
     try {
-      platform_.start(stage.flow.flow, stage.flow.bytes)->wait();
+      carrier_.carry(stage.flow.flow, stage.flow.bytes);
     } catch (const simgrid::NetworkFailureException&) {
       fail_job(job, "a transfer failed: a link on its route died", matched.sides);
     }

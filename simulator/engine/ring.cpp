@@ -118,7 +118,7 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
     const double sent_s = now();
     if (plan.piece_bytes > 0 && !flow.crossings.empty()) {
       try {
-        platform_.start(place.flow, plan.piece_bytes)->wait();
+        carrier_.carry(place.flow, plan.piece_bytes);
       } catch (const simgrid::NetworkFailureException&) {
         fail_job(layout_.classes[stream.rank_class].job, "a transfer failed: a link on its route died",
                  {&stream});

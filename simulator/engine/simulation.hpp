@@ -12,6 +12,8 @@
 
 #include "simulator/collectives/message_table.hpp"
 #include "simulator/costs/interference.hpp"
+#include "simulator/engine/bell.hpp"
+#include "simulator/engine/carrier.hpp"
 #include "simulator/engine/layout.hpp"
 #include "simulator/engine/platform.hpp"
 #include "simulator/engine/simgrid.hpp"
@@ -26,15 +28,6 @@ public:
   Trace run();
 
 private:
-  // The bell of an actor: the actor waits for it, and others ring it.
-  struct Bell {
-    sg::s4u::SemaphorePtr semaphore = sg::s4u::Semaphore::create(0);
-    bool waiting = false;
-    void wait();
-    bool wait_for(double seconds);  // returns true if nobody rang in this time
-    void ring();                    // no effect if nobody waits
-  };
-
   // The position of a stream in its program, and the state of its current op.
   struct Stream {
     int rank_class = 0, number = 0, phase = 0;
@@ -232,6 +225,7 @@ private:
   const EngineOptions& options_;
   Layout layout_;
   Platform platform_;
+  Carrier carrier_;
   std::deque<Stream> streams_;
   std::vector<ClassState> classes_;
   std::vector<TransferState> transfers_;

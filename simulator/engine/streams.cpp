@@ -8,25 +8,6 @@
 
 namespace rehearse {
 
-void Simulation::Bell::wait() {
-  waiting = true;
-  semaphore->acquire();
-  waiting = false;
-}
-
-bool Simulation::Bell::wait_for(double seconds) {
-  waiting = true;
-  const bool in_vain = semaphore->acquire_timeout(seconds);
-  waiting = false;
-  return in_vain;
-}
-
-void Simulation::Bell::ring() {
-  if (!waiting) return;
-  waiting = false;
-  semaphore->release();
-}
-
 const ClassProgram& Simulation::does(const Stream& stream) const {
   return layout_.classes[stream.rank_class].phases[stream.phase];
 }

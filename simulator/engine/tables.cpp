@@ -180,7 +180,7 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
                  wire_bytes = bytes / cost.efficiency;
     if (wire_bytes > 0 && !layout_.flows[flow].crossings.empty()) {
       try {
-        platform_.start(flow, wire_bytes)->wait();
+        carrier_.carry(flow, wire_bytes);
       } catch (const simgrid::NetworkFailureException&) {
         fail_job(job, "a transfer failed: a link on its route died",
                  {run.streams[ends.from], run.streams[ends.to]});

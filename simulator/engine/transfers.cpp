@@ -283,33 +283,44 @@ void Simulation::drive_together(int job, const std::vector<Matched>& matched) {
     return;
   }
   if (matched.front().delay_s > 0) sg::s4u::this_actor::sleep_for(matched.front().delay_s);
-  std::vector<sg::s4u::CommPtr> comms;
-  std::vector<std::size_t> owner;  // index into `matched`
+  struct Carried {
+    std::size_t owner = 0;  // index into `matched`
+    Matched::FlowBytes flow;
+  };
+  std::vector<Carried> carried;
   std::vector<std::size_t> left(matched.size(), 0);
-  std::size_t failing = 0;
+  for (std::size_t i = 0; i < matched.size(); ++i) {
+    for (const Matched::FlowBytes& f : matched[i].flows) {
+      if (f.bytes <= 0 || layout_.flows[f.flow].crossings.empty()) continue;
+      carried.push_back({i, f});
+      ++left[i];
+    }
+    if (left[i] == 0) complete(matched[i]);
+  }
+  std::size_t failing = carried.empty() ? 0 : carried.front().owner;
   try {
-    for (std::size_t i = 0; i < matched.size(); ++i) {
-      for (const Matched::FlowBytes& f : matched[i].flows) {
-        if (f.bytes <= 0 || layout_.flows[f.flow].crossings.empty()) continue;
-        failing = i;
-        comms.push_back(platform_.start(f.flow, f.bytes));
-        owner.push_back(i);
-        ++left[i];
-      }
-      if (left[i] == 0) complete(matched[i]);
+    if (carried.size() == 1) {
+      carrier_.carry(carried.front().flow.flow, carried.front().flow.bytes);
+      return complete(matched[failing]);
+    }
+    std::vector<sg::s4u::CommPtr> comms;
+    for (const Carried& c : carried) {
+      failing = c.owner;
+      comms.push_back(carrier_.start(c.flow.flow, c.flow.bytes));
     }
     while (!comms.empty()) {
       std::size_t ended = 0;
-      failing = owner.front();
+      failing = carried.front().owner;
       if (comms.size() == 1) {
         comms.front()->wait();
         comms.clear();
       } else {
         ended = sg::wait_any(comms);
       }
-      const std::size_t i = owner[ended];
-      owner.erase(owner.begin() + static_cast<std::ptrdiff_t>(ended));
-      if (--left[i] == 0) complete(matched[i]);
+      const Carried c = carried[ended];
+      carried.erase(carried.begin() + static_cast<std::ptrdiff_t>(ended));
+      carrier_.ended(c.flow.flow);
+      if (--left[c.owner] == 0) complete(matched[c.owner]);
     }
   } catch (const simgrid::NetworkFailureException&) {
     fail_job(job, "a transfer failed: a link on its route died", matched[failing].sides);
