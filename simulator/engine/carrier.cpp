@@ -39,13 +39,13 @@ void Carrier::carry(int flow, double bytes) {
   Waiting& own = *waiting_[flow];
   own.joined = false;
   occupy(flow, &own);
-  const double start_s = sg::s4u::Engine::get_clock(), s_per_byte = platform_.s_per_byte_alone(flow);
-  const double end_s = start_s + bytes * s_per_byte;
-  // The bell may still have rung for a wait that had ended.
-  for (double now_s = start_s; now_s < end_s && !own.joined; now_s = sg::s4u::Engine::get_clock())
-    if (own.bell.wait_for(end_s - now_s)) break;
-  const double left_s = end_s - sg::s4u::Engine::get_clock();
-  if (own.joined && left_s > 0) {
+  const double s_per_byte = platform_.s_per_byte_alone(flow);
+  const double end_s = sg::s4u::Engine::get_clock() + bytes * s_per_byte;
+  double left_s = bytes * s_per_byte;
+  // A ring that came too late for the previous wait ends this one at once.
+  while (!own.joined && left_s > sg::kShortestWait_s)
+    left_s = own.bell.wait_for(left_s) ? 0 : end_s - sg::s4u::Engine::get_clock();
+  if (own.joined && left_s > sg::kShortestWait_s) {
     for (int link : platform_.route(flow)) alone_on_[link] = nullptr;
     platform_.start(flow, left_s / s_per_byte)->wait();
   }
