@@ -218,6 +218,7 @@ BENCHMARK(Llama405b)
     ->Args({8, 1})
     ->Args({1024, 1})
     ->Args({4096, 1})
+    ->Args({8192, 1})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(DeepSeekV3)

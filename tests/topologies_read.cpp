@@ -152,7 +152,7 @@ TEST_CASE("bad cluster input is refused at its place") {
       {dgx + "kind = \"ring\"\nsharp = true\n",
        "lab.toml:5:", "only with kind = \"switch\", \"leaf-spine\", \"rail\", \"fat-tree\""},
       {"[cluster]\npreset = \"dgx-a100\"\nnodes = 0\n", "lab.toml:3:", "nodes"},
-      {"[cluster]\npreset = \"dgx-a100\"\nnodes = 1000000\n", "lab.toml:", "1,000,000 devices"},
+      {"[cluster]\npreset = \"dgx-a100\"\nnodes = 1000000\n", "lab.toml:", "2,097,152 devices"},
       {"[cluster]\npreset = \"dgx-a100\"\nnodes = 99999999999\n", "lab.toml:3:", "nodes"},
       {"[cluster]\npreset = \"dgx-a100\"\nnodes = 100000\nspines = 65536\n", "lab.toml:", "links"},
       {dgx + "[[cluster.slow]]\ndevice = 64\nfactor = 0.5\n", "lab.toml:5:", "63"},
@@ -186,6 +186,12 @@ TEST_CASE("bad cluster input is refused at its place") {
   }
 }
 
+TEST_CASE("a cluster has at most 2^21 devices") {
+  const auto cluster = make_cluster(leaf_spine(524'288, 4, 2, 2, 2, 1));
+  CHECK(cluster->devices() == 2'097'152);
+  CHECK(cluster->endpoint_name(2'097'151) == "node524287.gpu3");
+}
+
 TEST_CASE("bad parts make no cluster") {
   std::vector<ClusterParts> bad;
   const auto add = [&](auto change) {
@@ -193,7 +199,7 @@ TEST_CASE("bad parts make no cluster") {
     change(bad.back());
   };
   add([](ClusterParts& p) { p.nodes = 0; });
-  add([](ClusterParts& p) { p.nodes = 250'001; });
+  add([](ClusterParts& p) { p.nodes = 524'289; });
   add([](ClusterParts& p) { p.server_nodes = -1; });
   add([](ClusterParts& p) { p.node.devices = 0; });
   add([](ClusterParts& p) { p.node.nics = 0; });

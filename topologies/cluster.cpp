@@ -15,7 +15,8 @@
 namespace rehearse {
 namespace {
 
-constexpr std::int64_t kMostEndpoints = 1'000'000;
+constexpr std::int64_t kMostDevices = 2'097'152;     // 2^21
+constexpr std::int64_t kMostTorusNodes = 2'000'000;  // of which 1,000,000 along a dimension
 constexpr int kMostMeshDevices = 64;
 constexpr int kMostGraphNodes = 65'536;
 
@@ -61,10 +62,11 @@ private:
          "at least one node and one device, and no negative number");
     const std::int64_t endpoints =
         std::int64_t{parts_.nodes} * (std::int64_t{node_.devices} + 1) + parts_.server_nodes;
-    need(std::int64_t{parts_.nodes} * node_.devices <= kMostEndpoints && endpoints <= 2 * kMostEndpoints,
+    need(std::int64_t{parts_.nodes} * node_.devices <= kMostDevices && endpoints <= 2 * kMostDevices,
          fmt::format("the cluster has {} nodes of {} devices and {} server nodes", parts_.nodes,
                      node_.devices, parts_.server_nodes),
-         "at most 1,000,000 devices, and 2,000,000 devices and processors");
+         fmt::format("at most {} devices, and {} devices and processors", with_commas(kMostDevices),
+                     with_commas(2 * kMostDevices)));
     need(node_.nics >= 1 && node_.nics <= 256, fmt::format("a node has {} NICs", node_.nics), "1 to 256");
     need(finite(node_.device_bandwidth) && finite(node_.pcie_bandwidth) && finite(node_.nic_bandwidth) &&
              finite(node_.device_latency_s) && finite(node_.nic_latency_s) && finite(fabric_.latency_s) &&
@@ -82,7 +84,7 @@ private:
     for (const auto& level : node_.pcie_switches) {
       need(node_.pcie_bandwidth > 0, "there are PCIe switches but no PCIe", "a PCIe bandwidth above 0");
       need(
-          level.devices > below && level.devices % below == 0 && level.devices <= kMostEndpoints,
+          level.devices > below && level.devices % below == 0 && level.devices <= kMostDevices,
           fmt::format("a PCIe switch joins {} devices", level.devices),
           below > 1 ? fmt::format("a multiple of {}, the devices of a switch below it", below) : "2 or more");
       need(positive(level.bandwidth), fmt::format("a PCIe switch's uplink has {} bytes/s", level.bandwidth),
@@ -174,14 +176,14 @@ private:
     std::int64_t product = 1;
     std::string dims;
     for (const int size : fabric_.dims) {
-      need(size >= 1 && size <= kMostEndpoints, fmt::format("a dimension of the torus has {} nodes", size),
-           "1 to 1,000,000");
-      product = std::min(product * size, 2 * kMostEndpoints + 1);
+      need(size >= 1 && size <= kMostTorusNodes / 2,
+           fmt::format("a dimension of the torus has {} nodes", size), "1 to 1,000,000");
+      product = std::min(product * size, kMostTorusNodes + 1);
       dims += (dims.empty() ? "" : " x ") + std::to_string(size);
     }
     need(!fabric_.dims.empty() && fabric_.dims.size() <= 8,
          fmt::format("the torus has {} dimensions", fabric_.dims.size()), "1 to 8");
-    need(product >= all_nodes() && product <= 2 * kMostEndpoints,
+    need(product >= all_nodes() && product <= kMostTorusNodes,
          fmt::format("a torus of {} joins {} nodes", dims, all_nodes()),
          fmt::format("dims whose product is {} to 2,000,000", all_nodes()));
   }
@@ -202,7 +204,7 @@ private:
   void dragonfly() const {
     need(fabric_.routers_per_group >= 1 && fabric_.nodes_per_router >= 1 && fabric_.groups >= 0 &&
              fabric_.routers_per_group <= 4096 && fabric_.groups <= 16'384 &&
-             fabric_.nodes_per_router <= kMostEndpoints,
+             fabric_.nodes_per_router <= kMostDevices,
          fmt::format("a dragonfly has {} groups of {} routers with {} nodes each", fabric_.groups,
                      fabric_.routers_per_group, fabric_.nodes_per_router),
          "up to 16,384 groups of 1 to 4,096 routers with 1 or more nodes");

@@ -234,7 +234,7 @@ struct ClusterParts {
   Basis network_basis = Basis::published;
   Place place;  // for errors
 };
-// Throws InputError if the parts do not form a valid cluster, of at most 1,000,000 devices and 2,000,000
+// Throws InputError if the parts do not form a valid cluster, of at most 2,097,152 devices and 4,194,304
 // endpoints.
 std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts);
 

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "models/text/error.hpp"
+#include "simulator/engine/run_ahead.hpp"
 #include "simulator/engine/simulation.hpp"
 #include "simulator/engine/trace_pipe.hpp"
 
@@ -96,8 +97,11 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       cluster_(cluster),
       options_(options),
       layout_(lay_out(run, cluster, options)),
+      runs_ahead_(may_run_ahead(run, options)),
+      in_time_(called_in_time(run, layout_)),
       platform_(layout_, simulated_flows(layout_, options), !run.events.empty(),
                 sg::kSanitized && stops_actors(run)),
+      carrier_(platform_, !run.events.empty()),
       transfers_(layout_.transfers.size()),
       positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),

@@ -23,7 +23,7 @@ void Simulation::start_events() {
   sg::start_actor(platform_.engine(), "events", platform_.home(), [this, later] {
     sg::s4u::Actor::self()->daemonize();
     for (const Event& e : later) {
-      if (e.time_s > now()) sg::s4u::this_actor::sleep_for(e.time_s - now());
+      sg::sleep_until(e.time_s);
       if (e.kind == Event::Kind::device_death) {
         for (std::size_t j = 0; j < jobs_.size(); ++j) {
           std::vector<Stream*> hit;

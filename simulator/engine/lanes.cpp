@@ -55,7 +55,7 @@ void Simulation::drive_lanes(int job, Matched matched) {
   lanes->left = lanes->matched.lanes.size();
   const auto run = [this, job, lanes](std::size_t lane) {
     run_lane(job, lanes->matched, lane);
-    if (--lanes->left == 0) complete(lanes->matched);
+    if (--lanes->left == 0) complete(lanes->matched, now());
   };
   for (std::size_t lane = 1; lane < lanes->matched.lanes.size(); ++lane)
     help(job, [run, lane] { run(lane); });
@@ -63,11 +63,12 @@ void Simulation::drive_lanes(int job, Matched matched) {
 }
 
 void Simulation::run_lane(int job, const Matched& matched, std::size_t lane) {
+  sg::sleep_until(matched.begin_s);
   for (const Matched::StageBytes& stage : matched.lanes[lane]) {
     if (stage.delay_s > 0) sg::s4u::this_actor::sleep_for(stage.delay_s);
     if (stage.flow.bytes <= 0 || layout_.flows[stage.flow.flow].crossings.empty()) continue;
     try {
-      platform_.start(stage.flow.flow, stage.flow.bytes)->wait();
+      carrier_.carry(stage.flow.flow, stage.flow.bytes);
     } catch (const simgrid::NetworkFailureException&) {
       fail_job(job, "a transfer failed: a link on its route died", matched.sides);
     }

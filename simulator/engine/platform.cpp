@@ -4,6 +4,7 @@
 #include <locale.h>  // NOLINT(modernize-deprecated-headers): POSIX functions
 #include <xbt/log.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -126,14 +127,20 @@ Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flow
   }
 
   pair_.assign(layout.flows.size(), -1);
+  routes_.resize(layout.flows.size());
   int next = 0;
   for (std::size_t f = 0; f < layout.flows.size(); ++f) {
     if (!simulated_flows[f]) continue;
     pair_[f] = next++;
     std::vector<const sg::s4u::Link*> route;
     for (const FlowClass::Crossing& c : layout.flows[f].crossings)
-      if (limiting[c.link_class])
-        route.insert(route.end(), c.weight / divisor[c.link_class], links_[c.link_class]);
+      if (limiting[c.link_class]) {
+        const int times = c.weight / divisor[c.link_class];
+        route.insert(route.end(), times, links_[c.link_class]);
+        routes_[f].links.push_back(c.link_class);
+        routes_[f].s_per_byte =
+            std::max(routes_[f].s_per_byte, kUnitsPerByte * times / link_bandwidth_[c.link_class]);
+      }
     if (route.empty()) continue;  // both ends are at the same place: there is nothing to carry
     const int from = pair_[f] / (hosts - 1), other = pair_[f] % (hosts - 1);
     sg::add_route(zone, hosts_[from], hosts_[other < from ? other : other + 1], route);

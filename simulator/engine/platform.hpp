@@ -24,15 +24,27 @@ public:
   // Starts sending `bytes` on a flow class; the weights in its route make one flow represent the entire
   // class.
   sg::s4u::CommPtr start(int flow, double bytes);
+  std::size_t links() const { return links_.size(); }
+  std::size_t flows() const { return pair_.size(); }
+  // The link classes that can limit a flow, and how long it takes for each byte while no other flow uses
+  // them.
+  const std::vector<int>& route(int flow) const { return routes_[flow].links; }
+  double s_per_byte_alone(int flow) const { return routes_[flow].s_per_byte; }
   void scale_link(int link_class, double factor);  // factor on its initial bandwidth
   void kill_link(int link_class);
 
 private:
+  struct Route {
+    std::vector<int> links;
+    double s_per_byte = 0;
+  };
+
   sg::s4u::Engine engine_;
   std::vector<sg::s4u::Host*> hosts_;
   std::vector<sg::s4u::Link*> links_;  // by link class; null: limits no simulated flow
   std::vector<double> link_bandwidth_;
-  std::vector<int> pair_;  // by flow class: number of its pair of hosts; -1: not simulated
+  std::vector<int> pair_;      // by flow class: number of its pair of hosts; -1: not simulated
+  std::vector<Route> routes_;  // by flow class; empty: not simulated
 };
 
 }  // namespace rehearse

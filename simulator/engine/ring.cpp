@@ -111,14 +111,13 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
     // through before checking whether the sender was ready, since usually it was.
     double& got = own.got_s[static_cast<std::size_t>(q % per_step)];  // arrival of the previous step's piece
     const double posted = got;
-    if (posted + latency > now()) sg::s4u::this_actor::sleep_for(posted + latency - now());
+    sg::sleep_until(posted + latency);
     while (previous.sent <= own.base + q) own.bell.wait();
-    const double begin = std::max(posted, previous.ready_s[q]) + latency;
-    if (begin > now()) sg::s4u::this_actor::sleep_for(begin - now());
+    sg::sleep_until(std::max(posted, previous.ready_s[q]) + latency);
     const double sent_s = now();
     if (plan.piece_bytes > 0 && !flow.crossings.empty()) {
       try {
-        platform_.start(place.flow, plan.piece_bytes)->wait();
+        carrier_.carry(place.flow, plan.piece_bytes);
       } catch (const simgrid::NetworkFailureException&) {
         fail_job(layout_.classes[stream.rank_class].job, "a transfer failed: a link on its route died",
                  {&stream});

@@ -76,6 +76,16 @@ inline s4u::ActorPtr start_actor([[maybe_unused]] s4u::Engine& engine, const std
 #endif
 }
 
+// SimGrid makes waits below a nanosecond that long. Where rounding alone makes a time later than the clock,
+// nothing may be waited for.
+inline constexpr double kShortestWait_s = 0.5e-9;
+
+// Sleeps until a time, if it has not come yet.
+inline void sleep_until(double time_s) {
+  const double wait_s = time_s - s4u::Engine::get_clock();
+  if (wait_s > kShortestWait_s) s4u::this_actor::sleep_for(wait_s);
+}
+
 // Waits until one of the communications has ended, removes it and returns its index. Throws
 // NetworkFailureException if it failed.
 inline std::size_t wait_any(std::vector<s4u::CommPtr>& comms) {

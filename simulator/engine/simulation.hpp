@@ -12,6 +12,8 @@
 
 #include "simulator/collectives/message_table.hpp"
 #include "simulator/costs/interference.hpp"
+#include "simulator/engine/bell.hpp"
+#include "simulator/engine/carrier.hpp"
 #include "simulator/engine/layout.hpp"
 #include "simulator/engine/platform.hpp"
 #include "simulator/engine/simgrid.hpp"
@@ -26,15 +28,6 @@ public:
   Trace run();
 
 private:
-  // The bell of an actor: the actor waits for it, and others ring it.
-  struct Bell {
-    sg::s4u::SemaphorePtr semaphore = sg::s4u::Semaphore::create(0);
-    bool waiting = false;
-    void wait();
-    bool wait_for(double seconds);  // returns true if nobody rang in this time
-    void ring();                    // no effect if nobody waits
-  };
-
   // The position of a stream in its program, and the state of its current op.
   struct Stream {
     int rank_class = 0, number = 0, phase = 0;
@@ -49,7 +42,8 @@ private:
     bool in_op = false, ended = false, endless = false;
     bool computing = false;  // while collectives may begin and end beside it
     double ready_s = 0, begin_s = 0, latency_s = 0, slowed_s = 0;
-    double host_s = 0;  // first stream: when the process that issues its ops has issued the last one
+    double carried_s = 0;  // when the last transfer of the current op that has ended did so
+    double host_s = 0;     // first stream: when the process that issues its ops has issued the last one
     Status status = Status::done;
     int last_sender = -1, received_from = -1;
     sg::s4u::ActorPtr actor;
@@ -59,9 +53,11 @@ private:
   struct ClassState {
     std::vector<std::vector<long>> done;     // by phase and op: how often it has ended
     std::vector<std::vector<char>> awaited;  // by phase and op: another stream depends on it
-    std::vector<int> streams;                // indices into streams_
-    double issued_s = 0;                     // by the process that issues its ops
-    std::vector<int> streams_ended;          // by phase: how many have ended it
+    // If streams run ahead: by phase and awaited op, when each of its runs ended.
+    std::vector<std::vector<std::vector<double>>> ended_s;
+    std::vector<int> streams;        // indices into streams_
+    double issued_s = 0;             // by the process that issues its ops
+    std::vector<int> streams_ended;  // by phase: how many have ended it
     Counters counters;
     std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase: the turns of its program
     std::map<int, DeviceLoad> loads;                        // collectives under way, by stream
@@ -75,24 +71,29 @@ private:
     double bytes = 0;
     CollectiveKind kind = CollectiveKind::all_reduce;
     long order = 0;
+    double ready_s = 0;
   };
   struct TableRun;
   struct TransferState {
     std::deque<Call> sends, receives;
     std::vector<std::deque<Call>> members;  // collective: calls by participant
+    std::size_t called = 0;                 // how many participants have calls
+    sg::s4u::BarrierPtr barrier;            // of the participants; null: not needed yet
     Stream* any = nullptr;                  // stream that waits for whoever sends first
     // A collective schedule at `chunk`: the number of each member's next call, and the calls that have begun.
     std::vector<std::size_t> next_run;
     std::vector<std::shared_ptr<TableRun>> runs;
   };
 
-  // A transfer whose sides are all ready: after `delay_s` its flows start or, if it is analytic, it has
-  // ended.
+  // A transfer whose sides have all called, and are ready at `begin_s`: after `delay_s` its flows start or,
+  // if it is analytic, it has ended.
   struct Matched {
+    double begin_s = 0;
     double delay_s = 0;
     double latency_s = 0;  // startup and latency; `delay_s` may contain more
     double alone_s = 0;    // time alone on the network, of a collective that may slow computation down
     bool analytic = false;
+    bool ahead = false;  // its sides may be ahead of SimGrid's clock
     struct FlowBytes {
       int flow = 0;
       double bytes = 0;
@@ -134,13 +135,16 @@ private:
 
   // streams.cpp: runs one stream
   void start_streams();
-  std::int64_t ops_to_run() const;  // without those of endless streams
+  std::int64_t ops_of(const Stream& stream) const;  // in all phases
+  std::int64_t ops_to_run() const;                  // without those of endless streams
   void run_stream(Stream& stream);
   void run_step(Stream& stream);
   void run_op(Stream& stream);
   bool step_may_begin(Stream& stream);
   void wait_for_dependencies(Stream& stream);
   void catch_up(Stream& stream);  // sleeps until SimGrid's clock reaches the stream's own time
+  // Returns whether an exchange or collective may begin before SimGrid's clock reaches the stream's time.
+  bool begins_ahead(const Stream& stream, int number) const;
   void end_op(Stream& stream, double end_s);
   void end_phase(Stream& stream);
   void compute(Stream& stream, const Op& op);
@@ -166,11 +170,13 @@ private:
   void exchange(Stream& stream, int number);
   void collective(Stream& stream, int number);
   void join_collective(Stream& stream, int number);
+  static void meet(TransferState& state, const Matched& matched);
   // Handles collectives of ranks that all do the same at the same times, over links that nobody else uses: as
   // for computation, the end is known at the beginning. Returns false for all other collectives.
   bool collective_of_one_class(Stream& stream, int number, double& end_s);
   void call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched);
   bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);
+  void begin_side(Stream& side, const Matched& matched) const;
   Matched match_message(int number, const Call& send, const Call& receive);
   Matched match_collective(int number, double bytes, CollectiveKind kind);
   bool is_analytic(const TransferClass& transfer) const;
@@ -179,9 +185,9 @@ private:
   TransferCost at_latency_factor(TransferCost cost) const;
   void drive(int job, std::vector<Matched> matched);
   void drive_in_turn(int job, const Matched& matched);
-  // All transfers must have the same delay, or all must be analytic.
+  // All transfers must have the same begin and delay, or all must be analytic.
   void drive_together(int job, const std::vector<Matched>& matched);
-  void complete(const Matched& matched);
+  void complete(const Matched& matched, double end_s);
   void wait_for_transfers(Stream& stream);
   void account(int flow, double payload_bytes, int messages = 1);
   void help(int job, const std::function<void()>& code);  // in a separate actor
@@ -231,7 +237,10 @@ private:
   const Cluster& cluster_;
   const EngineOptions& options_;
   Layout layout_;
+  const bool runs_ahead_;
+  const std::vector<bool> in_time_;  // by transfer class: see called_in_time()
   Platform platform_;
+  Carrier carrier_;
   std::deque<Stream> streams_;
   std::vector<ClassState> classes_;
   std::vector<TransferState> transfers_;

@@ -8,25 +8,6 @@
 
 namespace rehearse {
 
-void Simulation::Bell::wait() {
-  waiting = true;
-  semaphore->acquire();
-  waiting = false;
-}
-
-bool Simulation::Bell::wait_for(double seconds) {
-  waiting = true;
-  const bool in_vain = semaphore->acquire_timeout(seconds);
-  waiting = false;
-  return in_vain;
-}
-
-void Simulation::Bell::ring() {
-  if (!waiting) return;
-  waiting = false;
-  semaphore->release();
-}
-
 const ClassProgram& Simulation::does(const Stream& stream) const {
   return layout_.classes[stream.rank_class].phases[stream.phase];
 }
@@ -63,6 +44,7 @@ void Simulation::start_streams() {
       if (number < 0) {
         state.done.emplace_back();
         state.awaited.emplace_back();
+        state.ended_s.emplace_back();
         state.turns.emplace_back();
         continue;
       }
@@ -70,6 +52,7 @@ void Simulation::start_streams() {
       streams = std::max(streams, p.streams.size());
       state.done.emplace_back(p.ops.size(), 0);
       state.awaited.emplace_back(p.ops.size(), 0);
+      state.ended_s.emplace_back(runs_ahead_ ? p.ops.size() : 0);
       state.turns.emplace_back();
       for (const Turn& turn : p.turns) {
         state.turns.back().push_back(sg::s4u::Semaphore::create(static_cast<unsigned>(turn.at_once)));
@@ -92,6 +75,9 @@ void Simulation::start_streams() {
     }
   }
   for (Stream& stream : streams_) {
+    // Columns that grow by themselves have room for up to twice their spans.
+    constexpr std::int64_t kMostReserved = 65536;
+    stream.spans.reserve(static_cast<std::size_t>(std::min(ops_of(stream), kMostReserved)));
     stream.actor = sg::start_actor(platform_.engine(), "stream", platform_.home(), [this, &stream] {
       if (stream.endless) sg::s4u::Actor::self()->daemonize();
       run_stream(stream);
@@ -99,22 +85,26 @@ void Simulation::start_streams() {
   }
 }
 
+std::int64_t Simulation::ops_of(const Stream& stream) const {
+  std::int64_t ops = 0;
+  const Job& job = run_.jobs[layout_.classes[stream.rank_class].job];
+  Stream at = {};
+  at.rank_class = stream.rank_class;
+  for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
+    at.phase = static_cast<int>(ph);
+    if (does(at).program < 0 || stream.number >= static_cast<int>(program(at).streams.size())) continue;
+    std::int64_t per_step = 0;
+    for (int op : index(at).stream_ops[stream.number])
+      if (program(at).ops[op].kind != OpKind::repeat_end) per_step += index(at).per_step[op];
+    ops += per_step * job.phases[ph].repeats;
+  }
+  return ops;
+}
+
 std::int64_t Simulation::ops_to_run() const {
   std::int64_t ops = 0;
-  for (const Stream& stream : streams_) {
-    if (stream.endless) continue;
-    const Job& job = run_.jobs[layout_.classes[stream.rank_class].job];
-    Stream at = {};
-    at.rank_class = stream.rank_class;
-    for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
-      at.phase = static_cast<int>(ph);
-      if (does(at).program < 0 || stream.number >= static_cast<int>(program(at).streams.size())) continue;
-      std::int64_t per_step = 0;
-      for (int op : index(at).stream_ops[stream.number])
-        if (program(at).ops[op].kind != OpKind::repeat_end) per_step += index(at).per_step[op];
-      ops += per_step * job.phases[ph].repeats;
-    }
-  }
+  for (const Stream& stream : streams_)
+    if (!stream.endless) ops += ops_of(stream);
   return ops;
 }
 
@@ -214,15 +204,19 @@ void Simulation::run_op(Stream& stream) {
       if (collective_of_one_class(stream, number, end)) break;
       [[fallthrough]];
     case OpKind::exchange:
+      if (!begins_ahead(stream, number)) catch_up(stream);
+      stream.ready_s = stream.begin_s = stream.carried_s = stream.local_time_s;
+      if (op.kind == OpKind::exchange) exchange(stream, number);
+      if (op.kind == OpKind::collective) collective(stream, number);
+      end = std::max(stream.carried_s, now());
+      break;
     case OpKind::signal:
     case OpKind::wait_until:
       catch_up(stream);
-      stream.ready_s = stream.begin_s = now();
-      if (op.kind == OpKind::exchange) exchange(stream, number);
-      if (op.kind == OpKind::collective) collective(stream, number);
+      stream.ready_s = stream.begin_s = stream.local_time_s;
       if (op.kind == OpKind::signal) signal(stream, op);
       if (op.kind == OpKind::wait_until) wait_for_counter(stream);
-      end = now();
+      end = std::max(stream.local_time_s, now());
       break;
     case OpKind::repeat_begin:
     case OpKind::repeat_end:
@@ -244,7 +238,10 @@ void Simulation::end_op(Stream& stream, double end_s) {
   const int number = stream.cursor.op();
   stream.local_time_s = end_s;
   const bool awaited = state.awaited[stream.phase][number] != 0;
-  if (awaited) catch_up(stream);
+  if (awaited && runs_ahead_)
+    state.ended_s[stream.phase][number].push_back(end_s);
+  else if (awaited)
+    catch_up(stream);
   if (stream.in_op) record(stream, end_s, stream.status);
   stream.in_op = false;
   ++events_;
@@ -262,21 +259,36 @@ void Simulation::wait_for_dependencies(Stream& stream) {
   const std::vector<long>& done = classes_[stream.rank_class].done[stream.phase];
   for (const Dependency& d : stream.cursor.current().after) {
     const long required = stream.cursor.required(d, done);
-    if (done[d.op] >= required) continue;
-    catch_up(stream);
-    while (done[d.op] < required) {
-      stream.awaited_op = d.op;
-      stream.awaited_count = required;
-      stream.bell.wait();
+    if (done[d.op] < required) {
+      if (!runs_ahead_) catch_up(stream);  // the op ends in time, too
+      while (done[d.op] < required) {
+        stream.awaited_op = d.op;
+        stream.awaited_count = required;
+        stream.bell.wait();
+      }
+      stream.awaited_op = -1;
+      if (!runs_ahead_) stream.local_time_s = now();
     }
-    stream.awaited_op = -1;
-    stream.local_time_s = now();
+    if (!runs_ahead_ || required <= 0) continue;
+    const std::vector<double>& ended_s = classes_[stream.rank_class].ended_s[stream.phase][d.op];
+    if (!ended_s.empty())  // else the op is on the same stream
+      stream.local_time_s = std::max(stream.local_time_s, ended_s[static_cast<std::size_t>(required - 1)]);
   }
 }
 
+bool Simulation::begins_ahead(const Stream& stream, int number) const {
+  if (!runs_ahead_) return false;
+  const Op& op = program(stream).ops[number];
+  const std::size_t parts = op.kind == OpKind::collective ? 1 : op.messages.size();
+  for (std::size_t part = 0; part < parts; ++part)
+    for (int t : does(stream).transfers[slot(stream, number, static_cast<int>(part))])
+      if (in_time_[t]) return false;
+  return true;
+}
+
 void Simulation::catch_up(Stream& stream) {
-  if (stream.local_time_s > now()) sg::s4u::this_actor::sleep_for(stream.local_time_s - now());
-  stream.local_time_s = now();
+  sg::sleep_until(stream.local_time_s);
+  stream.local_time_s = std::max(stream.local_time_s, now());
 }
 
 sg::s4u::SemaphorePtr Simulation::turn_of(const Stream& stream, const Op& op) const {

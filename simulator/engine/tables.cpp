@@ -173,14 +173,13 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
     own.awaited = -1;
     const TableRun::StageCost& cost = run.costs[message.lane][message.stage];
     const double latency_s = cost.latency_s + cost.per_route_s * layout_.flows[flow].latency_s;
-    const double begin_s = ready_s + latency_s + (message.opens ? cost.startup_s : 0);
-    if (begin_s > now()) sg::s4u::this_actor::sleep_for(begin_s - now());
+    sg::sleep_until(ready_s + latency_s + (message.opens ? cost.startup_s : 0));
     const double sent_s = now(),
                  bytes = static_cast<double>(message.end - message.begin) * run.bytes_per_element,
                  wire_bytes = bytes / cost.efficiency;
     if (wire_bytes > 0 && !layout_.flows[flow].crossings.empty()) {
       try {
-        platform_.start(flow, wire_bytes)->wait();
+        carrier_.carry(flow, wire_bytes);
       } catch (const simgrid::NetworkFailureException&) {
         fail_job(job, "a transfer failed: a link on its route died",
                  {run.streams[ends.from], run.streams[ends.to]});

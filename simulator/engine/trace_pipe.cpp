@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -9,75 +10,103 @@ namespace rehearse {
 
 namespace {
 
+// Small values are collected; a large column is written from where it is, since a second copy of a long trace
+// may not fit into memory.
 class Writer {
 public:
+  explicit Writer(int file) : file_(file) { buffer_.reserve(kBlockBytes); }
   template <class T>
   void value(const T& v) {
-    buffer_.append(reinterpret_cast<const char*>(&v), sizeof v);
+    bytes(&v, sizeof v);
   }
   template <class T>
   void values(const std::vector<T>& v) {
     value(v.size());
-    buffer_.append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T));
+    bytes(v.data(), v.size() * sizeof(T));
   }
   void text(const std::string& s) {
     value(s.size());
-    buffer_ += s;
+    bytes(s.data(), s.size());
   }
-  bool send(int file) const {
-    std::size_t sent = 0;
-    while (sent < buffer_.size()) {
-      const ssize_t n = write(file, buffer_.data() + sent, buffer_.size() - sent);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      sent += static_cast<std::size_t>(n);
-    }
-    return true;
+  // Writes what is still collected. Returns whether everything has been written.
+  bool finish() {
+    write_all(buffer_.data(), buffer_.size());
+    buffer_.clear();
+    return good_;
   }
 
 private:
+  static constexpr std::size_t kBlockBytes = 65536;
+
+  void bytes(const void* data, std::size_t size) {
+    if (buffer_.size() + size > kBlockBytes) finish();
+    if (size > kBlockBytes)
+      write_all(static_cast<const char*>(data), size);
+    else if (size > 0)
+      buffer_.append(static_cast<const char*>(data), size);
+  }
+  void write_all(const char* data, std::size_t size) {
+    while (good_ && size > 0) {
+      const ssize_t n = write(file_, data, size);
+      if (n < 0 && errno == EINTR) continue;
+      good_ = n > 0;
+      if (!good_) return;
+      data += n;
+      size -= static_cast<std::size_t>(n);
+    }
+  }
+
+  int file_;
   std::string buffer_;
+  bool good_ = true;
 };
 
 class Reader {
 public:
-  explicit Reader(int file) {
-    char block[65536];
-    while (true) {
-      const ssize_t n = read(file, block, sizeof block);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) break;
-      buffer_.append(block, static_cast<std::size_t>(n));
-    }
-  }
+  explicit Reader(int file) : file_(file) {}
   template <class T>
   void value(T& v) {
-    if (!take(sizeof v)) return;
-    std::memcpy(&v, buffer_.data() + at_ - sizeof v, sizeof v);
+    bytes(&v, sizeof v);
   }
   template <class T>
   void values(std::vector<T>& v) {
-    std::size_t n = 0;
-    value(n);
-    if (!take(n * sizeof(T))) return;
-    v.resize(n);
-    if (n > 0) std::memcpy(v.data(), buffer_.data() + at_ - n * sizeof(T), n * sizeof(T));
+    take(v);
   }
-  void text(std::string& s) {
-    std::size_t n = 0;
-    value(n);
-    if (take(n)) s = buffer_.substr(at_ - n, n);
-  }
+  void text(std::string& s) { take(s); }
   bool whole() const { return whole_; }
 
 private:
-  bool take(std::size_t n) {
-    if (buffer_.size() - at_ < n) whole_ = false;
-    if (whole_) at_ += n;
-    return whole_;
+  template <class Column>
+  void take(Column& column) {
+    std::size_t n = 0;
+    value(n);
+    if (!whole_) return;
+    column.resize(n);
+    bytes(column.data(), n * sizeof column[0]);
   }
-  std::string buffer_;
-  std::size_t at_ = 0;
+  void bytes(void* to, std::size_t size) {
+    char* at = static_cast<char*>(to);
+    while (whole_ && size > 0) {
+      if (at_ == filled_) fill();
+      const std::size_t part = std::min(size, filled_ - at_);
+      std::memcpy(at, block_.data() + at_, part);
+      at_ += part;
+      at += part;
+      size -= part;
+    }
+  }
+  void fill() {
+    ssize_t n = -1;
+    do n = read(file_, block_.data(), block_.size());
+    while (n < 0 && errno == EINTR);
+    whole_ = n > 0;
+    at_ = 0;
+    filled_ = whole_ ? static_cast<std::size_t>(n) : 0;
+  }
+
+  int file_;
+  std::vector<char> block_ = std::vector<char>(65536);
+  std::size_t at_ = 0, filled_ = 0;  // of the block
   bool whole_ = true;
 };
 
@@ -110,7 +139,7 @@ constexpr char kTrace = 't', kFailure = 'f', kEnd = 'e';
 }  // namespace
 
 bool send_trace(const Trace& trace, int file) {
-  Writer w;
+  Writer w(file);
   w.value(kTrace);
   w.value(trace.classes.size());
   for (const RankClass& c : trace.classes) {
@@ -126,14 +155,14 @@ bool send_trace(const Trace& trace, int file) {
   w.value(trace.failures.size());
   for (const std::string& f : trace.failures) w.text(f);
   w.value(kEnd);
-  return w.send(file);
+  return w.finish();
 }
 
 bool send_failure(const std::string& message, int file) {
-  Writer w;
+  Writer w(file);
   w.value(kFailure);
   w.text(message.empty() ? "the simulation failed" : message);
-  return w.send(file);
+  return w.finish();
 }
 
 bool receive_trace(int file, Trace& trace, std::string& failure) {

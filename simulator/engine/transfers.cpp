@@ -65,13 +65,21 @@ Simulation::Matched Simulation::match_message(int number, const Call& send, cons
     m.flows.push_back({flow, wire_bytes});
     used_flow_ = true;
   }
+  m.ahead = runs_ahead_ && !in_time_[number];
+  m.begin_s = std::max(send.ready_s, receive.ready_s);
   m.sides = {send.stream, receive.stream};
   for (Stream* side : m.sides) {
-    side->begin_s = now();
-    side->latency_s = m.latency_s;
+    begin_side(*side, m);
     if (sg::s4u::SemaphorePtr turn = turn_of(*side, side->cursor.current())) m.turns.push_back(turn);
   }
   return m;
+}
+
+// A side of several transfers begins with the last of them.
+void Simulation::begin_side(Stream& side, const Matched& matched) const {
+  if (matched.begin_s < side.begin_s) return;
+  side.begin_s = matched.begin_s;
+  side.latency_s = matched.latency_s;
 }
 
 Simulation::Matched Simulation::match_collective(int number, double bytes, CollectiveKind kind) {
@@ -114,7 +122,8 @@ void Simulation::exchange(Stream& stream, int number) {
 
 void Simulation::call_message(Stream& stream, const Message& message, int own_slot,
                               std::vector<Matched>& matched) {
-  const Call call{&stream, amount_here(stream, message.bytes), CollectiveKind::all_reduce, calls_++};
+  const Call call{&stream, amount_here(stream, message.bytes), CollectiveKind::all_reduce, calls_++,
+                  stream.ready_s};
   if (message.peer.kind == Peer::Kind::any) {
     ++stream.outstanding;
     if (!take_any(stream, own_slot, matched))
@@ -154,7 +163,8 @@ bool Simulation::take_any(Stream& stream, int own_slot, std::vector<Matched>& ma
   if (first < 0) return false;
   for (int t : candidates) transfers_[t].any = nullptr;
   stream.last_sender = stream.received_from = layout_.transfers[first].first_rank;
-  matched.push_back(match_message(first, transfers_[first].sends.front(), {&stream, 0}));
+  matched.push_back(match_message(first, transfers_[first].sends.front(),
+                                  {&stream, 0, CollectiveKind::all_reduce, 0, now()}));
   transfers_[first].sends.pop_front();
   return true;
 }
@@ -177,23 +187,28 @@ void Simulation::join_collective(Stream& stream, int number) {
   const std::size_t place = static_cast<std::size_t>(
       std::lower_bound(transfer.participants.begin(), transfer.participants.end(), stream.rank_class) -
       transfer.participants.begin());
-  state.members[place].push_back({&stream, size, op.kind, calls_++});
-  const bool all = std::all_of(state.members.begin(), state.members.end(),
-                               [](const std::deque<Call>& c) { return !c.empty(); });
+  if (state.members[place].empty()) ++state.called;
+  state.members[place].push_back({&stream, size, op.kind, calls_++, stream.ready_s});
+  const bool all = state.called == state.members.size(), ahead = runs_ahead_ && !in_time_[t];
   const bool chunks = options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 &&
                       course_of(op.kind) == Course::ring && !is_switched(op.used_algorithm());
   Matched m;
   if (all) {
     if (!chunks) m = match_collective(t, size, op.kind);
+    m.ahead = ahead;
+    for (const std::deque<Call>& calls : state.members)
+      m.begin_s = std::max(m.begin_s, calls.front().ready_s);
     for (std::deque<Call>& calls : state.members) {
       Stream* side = calls.front().stream;
       m.sides.push_back(side);
-      side->begin_s = now();
+      side->begin_s = m.begin_s;
       if (!chunks) side->latency_s = m.latency_s;
       if (!chunks && runs_beside(*side, side->cursor.op())) set_load(*side, transfer, m.alone_s);
       calls.pop_front();
+      if (calls.empty()) --state.called;
     }
   }
+  if (ahead && is_analytic(transfer)) return meet(state, m);
   if (chunks) return transfer.steps ? table(stream, number, size) : ring(stream, number);
   ++stream.outstanding;
   if (all && !m.lanes.empty())
@@ -201,6 +216,16 @@ void Simulation::join_collective(Stream& stream, int number) {
   else if (all)
     drive(layout_.classes[stream.rank_class].job, {std::move(m)});
   wait_for_transfers(stream);
+}
+
+// The members wait for the last one, which knows the end, at a barrier: it takes half the switches between
+// actors that bells take.
+void Simulation::meet(TransferState& state, const Matched& matched) {
+  for (Stream* side : matched.sides) side->carried_s = matched.begin_s + matched.delay_s;
+  const std::size_t members = state.members.size();
+  if (members < 2) return;
+  if (!state.barrier) state.barrier = sg::s4u::Barrier::create(static_cast<unsigned>(members));
+  state.barrier->wait();
 }
 
 bool Simulation::collective_of_one_class(Stream& stream, int number, double& end_s) {
@@ -220,9 +245,11 @@ void Simulation::wait_for_transfers(Stream& stream) {
   while (stream.outstanding > 0) stream.bell.wait();
 }
 
-void Simulation::complete(const Matched& matched) {
-  for (Stream* side : matched.sides)
+void Simulation::complete(const Matched& matched, double end_s) {
+  for (Stream* side : matched.sides) {
+    side->carried_s = std::max(side->carried_s, end_s);
     if (--side->outstanding == 0) side->bell.ring();
+  }
 }
 
 void Simulation::help(int job, const std::function<void()>& code) {
@@ -238,8 +265,14 @@ void Simulation::help(int job, const std::function<void()>& code) {
 }
 
 // Transfers that start at different times are driven separately: the caller drives the first group, and a
-// separate actor drives each of the others.
+// separate actor drives each of the others. The ends of analytic transfers are known, and only those whose
+// sides wait for SimGrid's clock anyway are driven.
 void Simulation::drive(int job, std::vector<Matched> matched) {
+  std::erase_if(matched, [this](const Matched& m) {
+    if (!m.ahead || !m.analytic) return false;
+    complete(m, m.begin_s + m.delay_s);
+    return true;
+  });
   if (matched.size() == 1 && !matched.front().turns.empty()) return drive_in_turn(job, matched.front());
   std::map<std::pair<bool, double>, std::vector<Matched>> groups;
   for (Matched& m : matched) {
@@ -247,7 +280,7 @@ void Simulation::drive(int job, std::vector<Matched> matched) {
       help(job, [this, job, one = std::move(m)] { drive_in_turn(job, one); });
       continue;
     }
-    const std::pair<bool, double> key{m.analytic, m.analytic ? 0 : m.delay_s};
+    const std::pair<bool, double> key{m.analytic, m.analytic ? 0 : m.begin_s + m.delay_s};
     groups[key].push_back(std::move(m));
   }
   while (groups.size() > 1) {
@@ -276,40 +309,51 @@ void Simulation::drive_together(int job, const std::vector<Matched>& matched) {
     std::stable_sort(by_end.begin(), by_end.end(),
                      [](const Matched* a, const Matched* b) { return a->delay_s < b->delay_s; });
     for (const Matched* m : by_end) {
-      const double wait = start + m->delay_s - now();
-      if (wait > 0) sg::s4u::this_actor::sleep_for(wait);
-      complete(*m);
+      const double end_s = std::max(m->begin_s, start) + m->delay_s;
+      sg::sleep_until(end_s);
+      complete(*m, std::max(end_s, now()));
     }
     return;
   }
-  if (matched.front().delay_s > 0) sg::s4u::this_actor::sleep_for(matched.front().delay_s);
-  std::vector<sg::s4u::CommPtr> comms;
-  std::vector<std::size_t> owner;  // index into `matched`
+  sg::sleep_until(std::max(matched.front().begin_s, start) + matched.front().delay_s);
+  struct Carried {
+    std::size_t owner = 0;  // index into `matched`
+    Matched::FlowBytes flow;
+  };
+  std::vector<Carried> carried;
   std::vector<std::size_t> left(matched.size(), 0);
-  std::size_t failing = 0;
+  for (std::size_t i = 0; i < matched.size(); ++i) {
+    for (const Matched::FlowBytes& f : matched[i].flows) {
+      if (f.bytes <= 0 || layout_.flows[f.flow].crossings.empty()) continue;
+      carried.push_back({i, f});
+      ++left[i];
+    }
+    if (left[i] == 0) complete(matched[i], now());
+  }
+  std::size_t failing = carried.empty() ? 0 : carried.front().owner;
   try {
-    for (std::size_t i = 0; i < matched.size(); ++i) {
-      for (const Matched::FlowBytes& f : matched[i].flows) {
-        if (f.bytes <= 0 || layout_.flows[f.flow].crossings.empty()) continue;
-        failing = i;
-        comms.push_back(platform_.start(f.flow, f.bytes));
-        owner.push_back(i);
-        ++left[i];
-      }
-      if (left[i] == 0) complete(matched[i]);
+    if (carried.size() == 1) {
+      carrier_.carry(carried.front().flow.flow, carried.front().flow.bytes);
+      return complete(matched[failing], now());
+    }
+    std::vector<sg::s4u::CommPtr> comms;
+    for (const Carried& c : carried) {
+      failing = c.owner;
+      comms.push_back(carrier_.start(c.flow.flow, c.flow.bytes));
     }
     while (!comms.empty()) {
       std::size_t ended = 0;
-      failing = owner.front();
+      failing = carried.front().owner;
       if (comms.size() == 1) {
         comms.front()->wait();
         comms.clear();
       } else {
         ended = sg::wait_any(comms);
       }
-      const std::size_t i = owner[ended];
-      owner.erase(owner.begin() + static_cast<std::ptrdiff_t>(ended));
-      if (--left[i] == 0) complete(matched[i]);
+      const Carried c = carried[ended];
+      carried.erase(carried.begin() + static_cast<std::ptrdiff_t>(ended));
+      carrier_.ended(c.flow.flow);
+      if (--left[c.owner] == 0) complete(matched[c.owner], now());
     }
   } catch (const simgrid::NetworkFailureException&) {
     fail_job(job, "a transfer failed: a link on its route died", matched[failing].sides);
