@@ -93,3 +93,23 @@ TEST_CASE("equal parts of a cluster that are laid out once give the trace of the
         }
       }
 }
+
+// Of 8 replicas on leaves of four nodes, some send over a spine on their ring, but their cards limit them.
+TEST_CASE("ranks that only links tell apart that never limit a flow are folded") {
+  for (const double oversubscription : {1.0, 4.0}) {
+    CAPTURE(oversubscription);
+    const auto cluster = make_cluster(nodes_of(leaf_spine(24, 4, 4, oversubscription), 4));
+    const Run run = one_job(grid(4, 8, 3, 4), first_endpoints(96), 2);
+    const Trace folded = simulate_in_child(run, *cluster, ideal(Fidelity::flow));
+    CHECK(folded.classes.size() == 3);  // the stages
+    EngineOptions whole = ideal(Fidelity::flow);
+    whole.fold = false;
+    const Trace every = simulate_in_child(run, *cluster, whole);
+    CHECK(folded.end_s == Approx(every.end_s).epsilon(1e-9));
+    CHECK(folded.bytes_total == Approx(every.bytes_total).epsilon(1e-9));
+    double folded_bytes = 0, bytes = 0;
+    for (const LinkUse& use : folded.link_use) folded_bytes += use.bytes * use.members;
+    for (const LinkUse& use : every.link_use) bytes += use.bytes * use.members;
+    CHECK(folded_bytes == Approx(bytes).epsilon(1e-9));
+  }
+}

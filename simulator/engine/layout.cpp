@@ -8,6 +8,7 @@
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/concurrency.hpp"
 #include "simulator/engine/flow_graph.hpp"
+#include "simulator/engine/limiting_links.hpp"
 #include "simulator/engine/progress.hpp"
 
 namespace rehearse {
@@ -327,6 +328,10 @@ private:
           if (options_.interference.applies(options_.protocol, device)) {
             does.beside = beside_of(rank_class.job, ph, does.program);
             layout_.interferes |= !does.beside.empty();
+            const Program& program = schedule.programs[does.program];
+            if (!does.beside.empty()) does.has_beside.assign(program.streams.size(), false);
+            for (std::size_t op = 0; op < does.beside.size(); ++op)
+              if (does.beside[op]) does.has_beside[static_cast<std::size_t>(program.ops[op].stream)] = true;
           }
         }
         rank_class.phases.push_back(std::move(does));
@@ -356,8 +361,15 @@ int Layout::class_of_link(LinkId link) const {
 Layout lay_out(const Run& run, const Cluster& cluster, const EngineOptions& options) {
   FlowGraph graph = build_flow_graph(run, cluster, options);
   begin_stage(SimulationStage::ranks, 0);
-  const Partition p = options.fold && graph.foldable ? coarsest_equitable_partition(graph.graph)
-                                                     : discrete_partition(graph.graph);
+  const auto partition = [&] {
+    if (!options.fold || !graph.foldable) return discrete_partition(graph.graph);
+    // Events change which links limit flows; messages of chunks are alone on their links at some times.
+    if (!run.events.empty() || options.fidelity == Fidelity::chunk)
+      return coarsest_equitable_partition(graph.graph);
+    return partition_by_limiting_links(graph, cluster,
+                                       {options.shared_links.begin(), options.shared_links.end()});
+  };
+  const Partition p = partition();
   return Quotient(run, cluster, std::move(graph), options).make(p);
 }
 

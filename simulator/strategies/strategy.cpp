@@ -16,6 +16,7 @@
 #include "simulator/strategies/programs/overlap.hpp"
 #include "simulator/strategies/programs/stage_hooks.hpp"
 #include "simulator/strategies/schedule_factors.hpp"
+#include "simulator/strategies/schedule_key.hpp"
 #include "simulator/strategies/step_plan.hpp"
 #include "topologies/uplinks.hpp"
 
@@ -123,8 +124,9 @@ std::string framework_note(const Scenario& scenario) {
       framework.title, framework.name);
 }
 
-std::vector<std::string> assumptions(const StepPlan& plan) {
-  const Scenario& scenario = plan.scenario;
+}  // namespace
+
+std::vector<std::string> assumptions(const Scenario& scenario) {
   const Device& device = scenario.cluster->node().device;
   const auto precision = static_cast<std::size_t>(scenario.training.precision);
   std::vector<std::string> notes;
@@ -166,8 +168,6 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
   notes.insert(notes.end(), scenario.notes.begin(), scenario.notes.end());
   return notes;
 }
-
-}  // namespace
 
 double shared_table_parameters(const Scenario& scenario) {
   const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
@@ -235,7 +235,7 @@ Plan write_schedule(const Scenario& scenario) {
   Plan result;
   result.stage_layers = cut.stage_layers;
   StepPlan plan = begin_step_plan(scenario, std::move(cut));
-  plan.notes = assumptions(plan);
+  plan.notes = assumptions(scenario);
   plan.endpoints = place_workers(scenario, plan.schedule.roles.front().size());
 
   const bool trained = std::any_of(plan.layers.begin(), plan.layers.end(),

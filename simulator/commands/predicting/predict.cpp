@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/text/error.hpp"
+#include "simulator/commands/predicting/known_schedules.hpp"
 #include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/engine/engine.hpp"
 #include "simulator/trace/starting_phases.hpp"
@@ -35,9 +36,9 @@ std::vector<int> overloaded_links(const Trace& trace, const Cluster& cluster) {
 // Closed forms do not model contention. Where it is certain, this replaces them by flows, until no link is
 // overloaded.
 Trace simulate_analytic(const Run& run, const Cluster& cluster, EngineOptions& options,
-                        const WatchSimulation& watch) {
+                        const WatchSimulation& watch, Schedules schedules) {
   for (;;) {
-    Trace trace = simulate_in_child(run, cluster, options, watch);
+    Trace trace = simulate_in_child(run, cluster, options, watch, schedules);
     const std::size_t known = options.shared_links.size();
     for (const int link : overloaded_links(trace, cluster))
       if (std::count(options.shared_links.begin(), options.shared_links.end(), link) == 0)
@@ -47,16 +48,17 @@ Trace simulate_analytic(const Run& run, const Cluster& cluster, EngineOptions& o
 }
 
 Trace execute(const Run& run, const Cluster& cluster, EngineOptions& options, Where where,
-              const WatchSimulation& watch) {
-  if (options.fidelity == Fidelity::analytic) return simulate_analytic(run, cluster, options, watch);
-  if (where == Where::here) return simulate(run, cluster, options);
-  return simulate_in_child(run, cluster, options, watch);
+              const WatchSimulation& watch, Schedules schedules) {
+  if (options.fidelity == Fidelity::analytic)
+    return simulate_analytic(run, cluster, options, watch, schedules);
+  if (where == Where::here) return simulate(run, cluster, options, schedules);
+  return simulate_in_child(run, cluster, options, watch, schedules);
 }
 
 // Averages over simulations that differ in when the workers begin. The trace is that of the simulation whose
 // step time is nearest to the mean.
 void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vector<double>>& starts_s,
-                              const WatchSimulation& watch) {
+                              const WatchSimulation& watch, Schedules schedules) {
   EngineOptions& options = p.scenario.engine;
   std::vector<Trace> traces;
   std::size_t known = 0;
@@ -65,7 +67,7 @@ void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vec
     traces.clear();
     for (const std::vector<double>& start_s : starts_s) {
       run.jobs.front().start_s = start_s;
-      traces.push_back(execute(run, *p.scenario.cluster, options, Where::child, watch));
+      traces.push_back(execute(run, *p.scenario.cluster, options, Where::child, watch, schedules));
     }
   } while (options.shared_links.size() != known);
   std::vector<Metrics> metrics;
@@ -85,16 +87,8 @@ void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vec
   p.trace.engine.events = events;
 }
 
-}  // namespace
-
-Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, Detail detail) {
-  if (detail == Detail::figures)
-    if (std::optional<Prediction> p = predict_from_rounds(scenario, watch)) return *std::move(p);
-  Plan plan = write_schedule(scenario);
-  return predict(std::move(scenario), std::move(plan), where, watch);
-}
-
-Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {
+Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch,
+                        Schedules schedules) {
   Prediction p;
   p.scenario = std::move(scenario);
   p.plan = std::move(plan);
@@ -108,9 +102,9 @@ Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPredict
   options.shared_links.clear();
   const std::optional<Asynchrony>& asynchrony = p.plan.schedule->asynchrony;
   if (asynchrony) {
-    simulate_starting_phases(p, std::move(run), asynchrony->starts_s, watch.simulation);
+    simulate_starting_phases(p, std::move(run), asynchrony->starts_s, watch.simulation, schedules);
   } else {
-    p.trace = execute(run, cluster, options, where, watch.simulation);
+    p.trace = execute(run, cluster, options, where, watch.simulation, schedules);
     p.metrics = evaluate(p.trace, p.scenario, p.plan);
   }
   if (!options.shared_links.empty()) {
@@ -122,6 +116,23 @@ Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPredict
                     one ? "it" : "they", one ? "it" : "them"));
   }
   return p;
+}
+
+}  // namespace
+
+Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, Detail detail) {
+  if (detail == Detail::figures)
+    if (std::optional<Prediction> p = predict_from_rounds(scenario, watch)) return *std::move(p);
+  Plan plan = write_schedule(scenario);
+  return predict(std::move(scenario), std::move(plan), where, watch);
+}
+
+Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {
+  return predict_plan(std::move(scenario), std::move(plan), where, watch, Schedules::to_check);
+}
+
+Prediction predict_checked(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {
+  return predict_plan(std::move(scenario), std::move(plan), where, watch, Schedules::checked);
 }
 
 void refuse_overflow(const Prediction& prediction) {

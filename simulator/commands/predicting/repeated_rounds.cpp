@@ -56,13 +56,35 @@ bool extend(Prediction& longer, int microbatches, Prediction& shorter, int fewer
   return true;
 }
 
+bool may_repeat_rounds(const Scenario& scenario) {
+  if (!scenario.engine.fold || scenario.engine.fidelity == Fidelity::analytic) return false;
+  return !order_of(scenario.strategy.schedule).retains_all || scenario.strategy.pipeline == 1;
+}
+
+// `few`: the plan with `number` micro-batches.
+bool is_simulated_whole(const Plan& few, int number, const Scenario& scenario, double most_ops) {
+  return few.schedule->asynchrony || ops_of(*few.schedule) * scenario.microbatches / number <= most_ops;
+}
+
 }  // namespace
 
+void prepare_schedules(KnownSchedules& known, const Scenario& scenario) {
+  double sum = 0;
+  int tried = 0;
+  if (may_repeat_rounds(scenario))
+    for (const int number : numbers_to_try(scenario)) {
+      sum += number;
+      if (kLeastSaving * sum > scenario.microbatches) break;
+      const Plan plan = known.plan_of(with_microbatches(scenario, number));
+      if (is_simulated_whole(plan, number, scenario, kMostOpsInFull)) break;
+      if (++tried == 2) return;  // usually, two are enough
+    }
+  known.plan_of(scenario);
+}
+
 std::optional<Prediction> predict_from_rounds(const Scenario& scenario, const WatchPrediction& watch,
-                                              double most_ops) {
-  const OrderEntry& order = order_of(scenario.strategy.schedule);
-  if (!scenario.engine.fold || scenario.engine.fidelity == Fidelity::analytic) return {};
-  if (order.retains_all && scenario.strategy.pipeline > 1) return {};
+                                              double most_ops, KnownSchedules* known) {
+  if (!may_repeat_rounds(scenario)) return {};
   std::vector<std::pair<int, Prediction>> simulated;
   double sum = 0;
   std::int64_t events = 0;
@@ -71,10 +93,10 @@ std::optional<Prediction> predict_from_rounds(const Scenario& scenario, const Wa
     if (kLeastSaving * sum > scenario.microbatches) return {};
     try {
       const Scenario fewer = with_microbatches(scenario, number);
-      Plan plan = write_schedule(fewer);
-      if (plan.schedule->asynchrony || ops_of(*plan.schedule) * scenario.microbatches / number <= most_ops)
-        return {};
-      Prediction p = predict(fewer, std::move(plan), Where::child, watch);
+      Plan plan = known ? known->plan_of(fewer) : write_schedule(fewer);
+      if (is_simulated_whole(plan, number, scenario, most_ops)) return {};
+      Prediction p = known ? predict_checked(fewer, std::move(plan), Where::child, watch)
+                           : predict(fewer, std::move(plan), Where::child, watch);
       events += p.trace.engine.events;
       for (auto shorter = simulated.rbegin(); shorter != simulated.rend(); ++shorter)
         if (extend(p, number, shorter->second, shorter->first, scenario)) {

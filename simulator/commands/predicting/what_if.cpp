@@ -111,9 +111,11 @@ double step_time_with(const Prediction& p, Resource resource) {
       break;
   }
   const std::shared_ptr<const Cluster> cluster = faster(p.scenario.cluster, factors);
+  const bool has_timers = has_op(*p.plan.schedule, is_timer);  // set according to the device's speed
+  const Schedules schedules = has_timers ? Schedules::to_check : Schedules::checked;
   const auto run_of = [&](const Trace& trace, int microbatches) {
     Run run = trace.run;
-    if (has_op(*p.plan.schedule, is_timer)) {  // timers are set according to the device's speed
+    if (has_timers) {
       Scenario scenario = p.rounds ? with_microbatches(p.scenario, microbatches) : p.scenario;
       scenario.cluster = cluster;
       run.jobs.front().phases.front().schedule = write_schedule(scenario).schedule;
@@ -121,11 +123,12 @@ double step_time_with(const Prediction& p, Resource resource) {
     return run;
   };
   if (!p.rounds)
-    return step_s_of(simulate(run_of(p.trace, p.scenario.microbatches), *cluster, options), *p.plan.schedule);
+    return step_s_of(simulate(run_of(p.trace, p.scenario.microbatches), *cluster, options, schedules),
+                     *p.plan.schedule);
   const int microbatches = p.rounds->microbatches;
   const Trace shorter = simulate_in_child(run_of(p.rounds->shorter, microbatches - p.rounds->round), *cluster,
-                                          options),
-              longer = simulate(run_of(p.trace, microbatches), *cluster, options);
+                                          options, {}, schedules),
+              longer = simulate(run_of(p.trace, microbatches), *cluster, options, schedules);
   if (!repeats_a_round(shorter, longer)) return std::numeric_limits<double>::infinity();
   return p.rounds->extended(step_s_of(shorter, *p.plan.schedule), step_s_of(longer, *p.plan.schedule));
 }

@@ -6,23 +6,26 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <istream>
 #include <map>
+#include <optional>
 #include <ostream>
 
 #include "models/text/document.hpp"
 #include "models/text/output_file.hpp"
 #include "models/text/read_text.hpp"
 #include "models/text/text.hpp"
-#include "simulator/commands/predicting/predict.hpp"
+#include "simulator/commands/predicting/known_schedules.hpp"
 #include "simulator/commands/predicting/side_by_side.hpp"
 #include "simulator/commands/sweep/sweep.hpp"
 #include "simulator/commands/sweep/sweep_output.hpp"
 #include "simulator/commands/tasks/ranks.hpp"
-#include "simulator/commands/tasks/task_pool.hpp"
+#include "simulator/commands/tasks/worker_pool.hpp"
 #include "simulator/scenario/reading/open_scenario.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/scenario/reading/readers.hpp"
+#include "simulator/strategies/schedule_key.hpp"
 #include "simulator/terminal/progress_line.hpp"
 
 namespace rehearse {
@@ -30,6 +33,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kMostInARow = 8;  // points that one worker takes, one after the other
 
 std::string read_input(const std::string& path, std::istream& in) {
   if (path != "-") return read_text_file(path, "scenario or sweep file");
@@ -90,17 +95,64 @@ void refuse_to_write_over(const Sweep& sweep, const SweepArguments& arguments,
   refuse_to_overwrite("--out", arguments.out, files);
 }
 
-std::string compute(const Sweep& sweep, const SweepRows& rows, std::int64_t point) {
+Scenario scenario_of(const Sweep& sweep, std::int64_t point) {
+  return read_scenario_text(sweep.scenario_text, sweep.scenario_path, sweep.overrides_of(point));
+}
+
+// Returns the line of a point; `line` returns it if there is no error.
+std::string line_or_error(const SweepRows& rows, std::int64_t point,
+                          const std::function<std::string()>& line) {
   try {
-    const Prediction prediction = predict(
-        read_scenario_text(sweep.scenario_text, sweep.scenario_path, sweep.overrides_of(point)), Where::here);
-    if (sweep.strict) refuse_overflow(prediction);
-    return rows.line(point, prediction.result());
+    return line();
   } catch (const InputError& error) {
     return rows.line(point, PointStatus::refused, error.what());
   } catch (const std::exception& error) {
     return rows.line(point, PointStatus::failed, error.what());
   }
+}
+
+// Reads a point and prepares its schedules; what is returned computes its line.
+std::function<std::string()> prepare(const Sweep& sweep, const SweepRows& rows, KnownSchedules& known,
+                                     std::int64_t point) {
+  std::optional<Scenario> scenario;
+  std::string error = line_or_error(rows, point, [&] {
+    scenario = scenario_of(sweep, point);
+    return std::string();
+  });
+  if (!scenario) return [error] { return error; };
+  try {
+    prepare_schedules(known, *scenario);
+  } catch (const std::exception&) {
+    // The prediction meets the same error.
+  }
+  return [&sweep, &rows, &known, point, scenario = *std::move(scenario)] {
+    return line_or_error(rows, point, [&] {
+      const Prediction prediction = predict_with(known, scenario, Where::here);
+      if (sweep.strict) refuse_overflow(prediction);
+      return rows.line(point, prediction.result());
+    });
+  };
+}
+
+// Returns for each axis whether its second value leaves the first point's schedule as it is. Points are
+// ordered by this guess, so that those with the same schedule follow one another.
+std::vector<bool> axes_that_keep_schedules(const Sweep& sweep) {
+  std::vector<bool> keep(sweep.axes.size(), false);
+  const auto key_at = [&](std::int64_t point) {
+    try {
+      return schedule_key(scenario_of(sweep, point));
+    } catch (const std::exception&) {
+      return std::string();
+    }
+  };
+  const std::string first = key_at(1);
+  std::int64_t distance = 1;
+  for (std::size_t a = sweep.axes.size(); a-- > 0;) {
+    const auto count = static_cast<std::int64_t>(sweep.axes[a].values.size());
+    keep[a] = !first.empty() && count > 1 && key_at(1 + distance) == first;
+    distance *= count;
+  }
+  return keep;
 }
 
 std::string in_words(const Sweep& sweep, std::int64_t point) {
@@ -252,15 +304,19 @@ int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& e
   for (std::int64_t p = 1 + ranks.rank; p <= sweep.points(); p += ranks.size) ++mine;
   Progress progress(mine);
   if (!arguments.merge) {
-    TaskPool pool;
+    KnownSchedules known;  // those of a worker, each of which has its own copy
+    const std::vector<bool> fast = axes_that_keep_schedules(sweep);
+    WorkerPool pool;
     pool.jobs = arguments.jobs > 0 ? arguments.jobs : processors();
-    pool.next = [&, point = 1 + ranks.rank]() mutable -> std::int64_t {
-      while (point <= sweep.points() && done[static_cast<std::size_t>(point)]) point += ranks.size;
-      const std::int64_t next = point;
-      point += ranks.size;
-      return next <= sweep.points() ? next : -1;
+    pool.in_a_row = static_cast<int>(std::clamp<std::int64_t>(mine / (4 * pool.jobs), 1, kMostInARow));
+    pool.next = [&, place = std::int64_t{0}]() mutable -> std::int64_t {
+      while (place < sweep.points()) {
+        const std::int64_t point = sweep.point_at(place++, fast);
+        if ((point - 1) % ranks.size == ranks.rank && !done[static_cast<std::size_t>(point)]) return point;
+      }
+      return -1;
     };
-    pool.work = [&](std::int64_t point) { return compute(sweep, rows, point); };
+    pool.prepare = [&](std::int64_t point) { return prepare(sweep, rows, known, point); };
     pool.ended = [&](const TaskEnd& end) {
       const std::string line =
           end.failure.empty() ? end.output : rows.line(end.task, PointStatus::failed, end.failure);

@@ -183,6 +183,21 @@ std::vector<SweepValue> Sweep::values(std::int64_t point) const {
   return all;
 }
 
+std::int64_t Sweep::point_at(std::int64_t place, const std::vector<bool>& fast) const {
+  std::vector<std::int64_t> weight(axes.size(), 1);  // the distance between points of successive values
+  for (std::size_t a = axes.size(); a-- > 1;)
+    weight[a - 1] = weight[a] * static_cast<std::int64_t>(axes[a].values.size());
+  std::int64_t point = 1;
+  for (const bool now : {true, false})
+    for (std::size_t a = axes.size(); a-- > 0;) {
+      if (fast[a] != now) continue;
+      const auto count = static_cast<std::int64_t>(axes[a].values.size());
+      point += place % count * weight[a];
+      place /= count;
+    }
+  return point;
+}
+
 Overrides Sweep::overrides_of(std::int64_t point) const {
   Overrides all(overrides);
   const std::vector<std::string> names = keys();

@@ -35,6 +35,9 @@ struct Sweep {
   std::vector<std::string> keys() const;                     // all varied keys, axis by axis
   std::vector<SweepValue> values(std::int64_t point) const;  // in the order of keys()
   Overrides overrides_of(std::int64_t point) const;
+  // Returns point number `place`, from 0, of an order in which the axes that are set in `fast` vary faster
+  // than all others.
+  std::int64_t point_at(std::int64_t place, const std::vector<bool>& fast) const;
   // Returns 16 hexadecimal digits that identify the scenario's text, the overrides, all varied values, and
   // `strict`.
   std::string hash() const;

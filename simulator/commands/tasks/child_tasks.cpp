@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,18 +13,9 @@
 #include <cstring>
 
 #include "models/text/error.hpp"
+#include "simulator/commands/tasks/process_status.hpp"
 
 namespace rehearse {
-namespace {
-
-int status_at_end(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status;
-}
-
-}  // namespace
 
 void ChildTasks::work_in_child(std::int64_t task, int pipe, pid_t parent) const {
   // The parent may have died before prctl() was called.
@@ -96,13 +86,7 @@ std::vector<TaskEnd> ChildTasks::wait(int most_ms) {
   std::vector<TaskEnd> ends;
   for (Child& child : done) {
     close(child.pipe);
-    const int status = status_at_end(child.process);
-    if (WIFSIGNALED(status)) {
-      child.end.failure = fmt::format("the simulation was ended by signal {} ({})", WTERMSIG(status),
-                                      strsignal(WTERMSIG(status)));
-    } else if (WEXITSTATUS(status) != 0) {
-      child.end.failure = "the simulation ended without a result";
-    }
+    child.end.failure = failure_of(status_at_end(child.process));
     ends.push_back(std::move(child.end));
   }
   return ends;
