@@ -4,6 +4,8 @@
 
 #include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/scenario/fewer_microbatches.hpp"
+#include "simulator/schedule/op_count.hpp"
+#include "simulator/strategies/most_ops.hpp"
 #include "tests/catch.hpp"
 #include "tests/planner_optimal_cases.hpp"
 #include "tests/random_axes.hpp"
@@ -14,7 +16,7 @@ using namespace rehearse::testing;
 namespace {
 
 constexpr double kRounding = 1e-9;
-constexpr double kAnyOps = 0;
+const RoundsEffort kAnyStep = {.least_ops = 0};
 
 std::map<std::string, double> figures_of(const Metrics& m) {
   std::map<std::string, double> figures = {{"step", m.step_time_s},
@@ -41,9 +43,10 @@ std::map<std::string, double> figures_of(const Metrics& m) {
 
 // Checks all figures; returns whether the step was predicted from a few micro-batches.
 bool same_as_whole(const Scenario& scenario) {
-  std::optional<Prediction> few = predict_from_rounds(scenario, {}, kAnyOps);
+  std::optional<Prediction> few = predict_from_rounds(scenario, {}, kAnyStep);
   if (!few) return false;
   Prediction whole = predict(scenario, Where::child, {}, Detail::every_span);
+  CHECK(ops_of(*whole.plan.schedule) <= most_ops_of(scenario));
   const std::map<std::string, double> expected = figures_of(whole.metrics), found = figures_of(few->metrics);
   REQUIRE(found.size() == expected.size());
   for (const auto& [name, value] : expected) {
@@ -110,6 +113,57 @@ TEST_CASE("rounds of micro-batches that are alike are simulated once, with the r
                                                  "case.toml");
     CHECK(same_as_whole(with_microbatches(scenario, c.microbatches)) == c.alike);
   }
+}
+
+TEST_CASE("a step's ops are bounded before they are written, and a small step is simulated in full") {
+  const struct {
+    const char *model, *cluster, *strategy;
+    int microbatches;
+    bool small;
+  } cases[] = {
+      {kGpt, kOneNode, "data = 8\n", 50, true},
+      {kGpt, kOneNode, "data = 8\nzero_stage = 3\n", 33, false},
+      {kGpt, kOneNode, "data = 8\ngradients = \"local-sgd\"\n", 33, true},
+      {kGpt, kEthernet, "pipeline = 4\n", 64, true},
+      {kGpt, kEthernet, "pipeline = 4\n", 2000, false},
+      {kDeepGpt, kOneNode, "tensor = 2\npipeline = 4\n", 81, false},
+      {kProfiled, kSingles, "pipeline = 4\nschedule = \"zb-h1\"\n", 100, true},
+      {kProfiled, kSingles, "pipeline = 4\nschedule = \"zb-v\"\nvirtual_stages = 2\n", 72, true},
+  };
+  for (const auto& c : cases) {
+    INFO(c.model << c.cluster << c.strategy << c.microbatches);
+    const Scenario scenario =
+        with_microbatches(read_scenario_text(std::string(c.model) + c.cluster +
+                                                 "[training]\nmicro_batch = 1\nglobal_batch = 64\n" +
+                                                 "[strategy]\n" + c.strategy,
+                                             "case.toml"),
+                          c.microbatches);
+    const double ops = ops_of(*write_schedule(scenario).schedule);
+    CHECK(ops <= most_ops_of(scenario));
+    CHECK((most_ops_of(scenario) <= kMostOpsInFull) == c.small);
+  }
+}
+
+TEST_CASE("a large step whose rounds differ is extrapolated within the bound, or simulated in full") {
+  // GPipe keeps all micro-batches: its memory grows with them, and is extended with the step.
+  const Scenario scenario = with_microbatches(
+      read_scenario_text(std::string(kGpt) + kEthernet + "[training]\nmicro_batch = 1\nglobal_batch = 64\n" +
+                             "[strategy]\npipeline = 4\nschedule = \"gpipe\"\n",
+                         "case.toml"),
+      200);
+  CHECK_FALSE(predict_from_rounds(scenario, {}, kAnyStep));
+  const std::optional<Prediction> few = predict_from_rounds(scenario, {}, {.least_ops = 0, .most_ops = 1});
+  REQUIRE(few);
+  CHECK_FALSE(few->rounds->exact);
+  const Prediction whole = predict(scenario, Where::child, {}, Detail::every_span);
+  CHECK(std::abs(few->metrics.step_time_s / whole.metrics.step_time_s - 1) <= kMostUneven);
+  CHECK(std::abs(few->metrics.memory.total / whole.metrics.memory.total - 1) <= kMostUneven);
+  CHECK(std::abs(few->metrics.breakdown.total_s() / few->metrics.step_time_s - 1) <= kRounding);
+  // The first two numbers of micro-batches will do if the caller says so.
+  const std::optional<Prediction> rough = predict_from_rounds(
+      scenario, {}, {.least_ops = 0, .most_ops = 1, .roughly = [](double, double) { return true; }});
+  REQUIRE(rough);
+  CHECK(rough->rounds->microbatches < few->rounds->microbatches);
 }
 
 TEST_CASE("random steps of many micro-batches are those of all", "[release]") {

@@ -12,6 +12,7 @@
 #include "simulator/costs/host.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/way_out.hpp"
+#include "simulator/schedule/peak_memory.hpp"
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/worker_memory.hpp"
@@ -35,6 +36,11 @@ std::optional<double> needed(const Scenario& scenario) {
   } catch (const RunError&) {
     return std::nullopt;
   }
+}
+
+// The same for a result's own scenario, whose schedule is known; that of a few micro-batches needs as much.
+std::optional<double> needed(const Result& result) {
+  return peak_worker_bytes(*result.plan.schedule);
 }
 
 // Returns more of the same devices behind one switch: what a device holds does not depend on the network.
@@ -224,7 +230,7 @@ WayOut less_memory(const Result& result) {
                                                  sharding,       plainer_schedules, offloading,
                                                  more_stages};
   const MemoryUse& use = result.metrics.memory;
-  const std::optional<double> now = needed(result.scenario);
+  const std::optional<double> now = needed(result);
   if (!now || use.capacity <= 0) return {};
   // Bytes that the order of programs does not show, and those of a server on the device.
   const double besides = std::max(0.0, use.total - *now);
@@ -271,7 +277,7 @@ WayOut less_memory(const Result& result) {
 bool would_fit(const Result& result, const Scenario& changed) {
   const MemoryUse& use = result.metrics.memory;
   if (use.capacity <= 0) return true;
-  const std::optional<double> now = needed(result.scenario), then = needed(changed);
+  const std::optional<double> now = needed(result), then = needed(changed);
   return now && then && *then + std::max(0.0, use.total - *now) <= use.capacity;
 }
 

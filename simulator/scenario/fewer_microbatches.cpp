@@ -9,8 +9,4 @@ Scenario with_microbatches(const Scenario& scenario, int microbatches) {
   return fewer;
 }
 
-double Extrapolation::operator()(double at_few, double at_more) const {
-  return at_more + (at_more - at_few) / (more - few) * (all - more);
-}
-
 }  // namespace rehearse

@@ -12,8 +12,8 @@ double worker_bytes_of(const Scenario& scenario) {
   };
   // No order of passes keeps more than two micro-batches a stage before it is full, except those that keep
   // all. Two of the steps that a full pipeline repeats are compared: if they need the same, then so do all.
-  const int all = scenario.microbatches, round = 4 * scenario.strategy.pipeline, rest = all % round;
-  const int few = round + rest, more = few + round;
+  const int all = scenario.microbatches, round = scenario.strategy.pipeline, rest = all % round;
+  const int few = 2 * round + rest, more = few + round;
   if (all >= 2 * more) {
     const double bytes = bytes_with(few);
     if (bytes_with(more) == bytes) return bytes;

@@ -64,13 +64,6 @@ private:
   const Trace &shorter_, &longer_;
 };
 
-bool same_classes(const Trace& a, const Trace& b) {
-  return std::equal(a.classes.begin(), a.classes.end(), b.classes.begin(), b.classes.end(),
-                    [](const RankClass& one, const RankClass& other) {
-                      return one.job == other.job && one.role == other.role && one.ranks == other.ranks;
-                    });
-}
-
 }  // namespace
 
 std::map<std::string, double> RepeatedRounds::extended(const std::map<std::string, double>& at_shorter,
@@ -83,8 +76,15 @@ std::map<std::string, double> RepeatedRounds::extended(const std::map<std::strin
   return at_longer;
 }
 
+bool same_ranks(const Trace& a, const Trace& b) {
+  return std::equal(a.classes.begin(), a.classes.end(), b.classes.begin(), b.classes.end(),
+                    [](const RankClass& one, const RankClass& other) {
+                      return one.job == other.job && one.role == other.role && one.ranks == other.ranks;
+                    });
+}
+
 bool repeats_a_round(const Trace& shorter, const Trace& longer) {
-  if (!same_classes(shorter, longer)) return false;
+  if (!same_ranks(shorter, longer)) return false;
   const std::vector<double> shorter_ends_s = ends_of_steps(shorter), longer_ends_s = ends_of_steps(longer);
   if (shorter_ends_s.size() != longer_ends_s.size()) return false;
   const Sequences shorter_sequences = sequences_of(shorter), longer_sequences = sequences_of(longer);
@@ -129,6 +129,10 @@ Metrics whole_step(const Metrics& shorter, const Metrics& longer, const Trace& t
         rounds.extended(shorter.*rate * shorter.step_time_s, longer.*rate * longer.step_time_s) / seconds;
   whole.breakdown = break_down(rounds.shorter, trace, rounds.repeats);
   whole.breakdown.scale(1.0 / trace.run.jobs.front().phases.front().schedule->optimizer_steps);
+  // Where steps are only assumed to be alike, further micro-batches may need further memory.
+  extend(whole.memory.total, shorter.memory.total);
+  extend(whole.memory.activations, shorter.memory.activations);
+  whole.memory.fits = whole.memory.capacity <= 0 || whole.memory.total <= whole.memory.capacity;
   set_traffic(whole, whole_traffic(trace, rounds, cluster), cluster);
   return whole;
 }

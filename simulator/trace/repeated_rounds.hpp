@@ -18,6 +18,7 @@ struct RepeatedRounds {
   int microbatches = 0;  // that were simulated, in the longer trace
   int round = 1;         // micro-batches of a round
   double repeats = 0;
+  bool exact = true;  // all rounds are alike; otherwise they are only assumed to be
   Trace shorter;
   std::vector<PathSegment> shorter_path;  // its critical path; empty: not asked for
 
@@ -29,6 +30,9 @@ struct RepeatedRounds {
   std::map<std::string, double> extended(const std::map<std::string, double>& at_shorter,
                                          std::map<std::string, double> at_longer) const;
 };
+
+// Returns whether two traces have the same classes of ranks.
+bool same_ranks(const Trace& a, const Trace& b);
 
 // Returns whether the two traces, of the same ranks, differ only in one round: in each step, every stream of
 // every rank first does the same as in the shorter trace at the same times, and ends with the same at times

@@ -30,7 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Maximum ops of a simulation of all micro-batches, unless --exact is given: some 0.2 s on one core.
+// Maximum ops of a step that is simulated in full if its rounds of micro-batches differ, unless --exact is
+// given: some 0.2 s on one core.
 constexpr double kMostOps = 150'000;
 
 std::pair<std::string, std::vector<std::string>> parse_limit(const std::string& assignment) {

@@ -34,7 +34,7 @@ struct PlanArguments {
   std::string results;       // file of simulated plans, to which a later search adds; empty: none
   bool force_new = false;
   int jobs = 0;                         // concurrent simulations; 0: number of processors
-  bool what_if = false, exact = false;  // exact: simulates all micro-batches of every plan
+  bool what_if = false, exact = false;  // exact: extrapolates no step
   bool progress_lines = false;          // writes progress as lines, even if `err` is not a terminal
   Format format = Format::text;
 };

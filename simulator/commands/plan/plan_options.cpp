@@ -60,7 +60,7 @@ RunSubcommand add_plan(CLI::App& options) {
       ->check(CLI::Range(1, 4096));
   options.add_flag("--what-if", arguments->what_if,
                    "Add the best plans with a faster network, with more memory, and with a slow node");
-  options.add_flag("--exact", arguments->exact, "Simulate all micro-batches of every plan");
+  options.add_flag("--exact", arguments->exact, "Extrapolate no step from a few of its micro-batches");
   add_progress(options, arguments->progress_lines);
   add_format(options, arguments->format);
   return [arguments](const Streams& streams) {

@@ -6,13 +6,11 @@
 #include <stdexcept>
 
 #include "models/text/error.hpp"
-#include "simulator/commands/predicting/predict.hpp"
+#include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/costs/reserved.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/scenario/fewer_microbatches.hpp"
-#include "simulator/schedule/op_count.hpp"
 #include "simulator/schedule/peak_memory.hpp"
-#include "simulator/strategies/orders/order.hpp"
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/critical_path.hpp"
 #include "simulator/trace/rows.hpp"
@@ -41,7 +39,8 @@ double on_path_for_gradients_s(const Trace& trace) {
 double without_gradients_s(const Prediction& p) {
   if (p.metrics.asynchrony) return 0;
   double gradients_s = on_path_for_gradients_s(p.trace);
-  if (p.rounds) gradients_s = p.rounds->extended(on_path_for_gradients_s(p.rounds->shorter), gradients_s);
+  if (p.rounds && p.rounds->exact)
+    gradients_s = p.rounds->extended(on_path_for_gradients_s(p.rounds->shorter), gradients_s);
   return std::max(0.0, p.metrics.step_time_s - gradients_s / p.plan.schedule->optimizer_steps);
 }
 
@@ -59,74 +58,9 @@ void take(PlanFigures& figures, const Metrics& metrics) {
   figures.fullest = metrics.memory.fullest;
 }
 
-// Extrapolates two simulations, of `few` and of `more` micro-batches, linearly to `all` micro-batches.
-void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer, double few, double more,
-            double all) {
-  const Extrapolation extended{few, more, all};
-  const Breakdown &a = shorter.breakdown, &b = longer.breakdown;
-  take(figures, longer);
-  figures.step_time_s = extended(shorter.step_time_s, longer.step_time_s);
-  const double share = longer.step_time_s / figures.step_time_s * all / more;
-  figures.samples_per_s *= share;
-  figures.tokens_per_s *= share;
-  figures.mfu *= share;
-  figures.compute_s = extended(a.compute_s, b.compute_s);
-  figures.communication_s = extended(a.exposed_communication_s, b.exposed_communication_s);
-  figures.bubble_s = extended(a.pipeline_bubble_s, b.pipeline_bubble_s);
-  figures.other_s = figures.step_time_s - figures.compute_s - figures.communication_s - figures.bubble_s;
-  // Orders that hold all micro-batches need more memory for each further one.
-  figures.memory_bytes = extended(shorter.memory.total, longer.memory.total);
-  figures.simulated_microbatches = static_cast<int>(more);
-}
-
-// Returns whether three steps, whose numbers of micro-batches increase by the same amount, grow evenly. If
-// the last micro-batches take as long as those before them, `rounds` times as many further ones can be
-// extrapolated. Contention between transfers can prevent this.
-bool grows_evenly(const Metrics& first, const Metrics& second, const Metrics& third, double rounds) {
-  constexpr double kMostUneven = 0.005;  // of the step
-  const double before_s = second.step_time_s - first.step_time_s,
-               last_s = third.step_time_s - second.step_time_s;
-  return std::abs(last_s - before_s) * rounds <= kMostUneven * (third.step_time_s + last_s * rounds);
-}
-
 // A plan whose step exceeds its bound by this factor is far from the best ones, so its step may be less
 // exact.
 constexpr double kFar = 1.1;
-
-// Returns the number of micro-batches for which a shortened step still has a steady part of the pipeline.
-int few_microbatches(const Scenario& scenario) {
-  constexpr int kRounds = 3;
-  return kRounds * scenario.strategy.pipeline * (scenario.strategy.pipeline < 4 ? 2 : 1);
-}
-
-// Simulates `few` and `more` micro-batches and, if the plan fits and its step is near its bound, also 2 * few
-// - more. If steps grow unevenly, tries three times as many of each; returns false if these grow unevenly,
-// too, or are not fewer than all. Simulates in children, since a process in which a simulation has run cannot
-// have children that simulate.
-bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, int few, int more,
-                   double bound_s, const MemoryLimit& memory) {
-  const int all = scenario.microbatches;
-  for (const int times : {1, 3}) {
-    const int shorter_count = times * few, longer_count = times * more,
-              least_count = 2 * shorter_count - longer_count;
-    if (longer_count >= all) return false;
-    // Only the first iteration moves `small`. NOLINTBEGIN(bugprone-use-after-move)
-    const Prediction shorter = predict(with_microbatches(scenario, shorter_count), Where::child),
-                     longer = times == 1
-                                  ? predict(with_microbatches(scenario, more), std::move(small), Where::child)
-                                  : predict(with_microbatches(scenario, longer_count), Where::child);
-    // NOLINTEND(bugprone-use-after-move)
-    extend(figures, shorter.metrics, longer.metrics, shorter_count, longer_count, all);
-    figures.without_gradients_s =
-        without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;
-    if ((bound_s > 0 && figures.step_time_s > kFar * bound_s) || !memory.fits(figures)) return true;
-    const Prediction least = predict(with_microbatches(scenario, least_count), Where::child);
-    if (grows_evenly(least.metrics, shorter.metrics, longer.metrics,
-                     static_cast<double>(all - longer_count) / (longer_count - shorter_count)))
-      return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -137,7 +71,10 @@ PlanFigures figures_of(const Prediction& prediction) {
       reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints, *prediction.scenario.cluster)
           .total();
   figures.without_gradients_s = without_gradients_s(prediction);
-  figures.result = json_text(to_json(prediction.result()));
+  if (prediction.rounds && !prediction.rounds->exact)
+    figures.simulated_microbatches = prediction.rounds->microbatches;
+  else
+    figures.result = json_text(to_json(prediction.result()));
   return figures;
 }
 
@@ -146,22 +83,27 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
   PlanFigures figures;
   try {
     const Scenario scenario = scenario_of(question, plan);
-    const int all = scenario.microbatches, few = few_microbatches(scenario),
-              more = few + std::max(scenario.strategy.pipeline, 2);
-    Plan small = write_schedule(all > more ? with_microbatches(scenario, more) : scenario);
+    // With twice as many micro-batches as stages, a pipeline is full.
+    const int all = scenario.microbatches, few = std::min(all, 2 * scenario.strategy.pipeline);
+    Plan small = write_schedule(few < all ? with_microbatches(scenario, few) : scenario);
     figures.memory_bytes = peak_worker_bytes(*small.schedule);
     figures.reserved_bytes = reserved_bytes(*small.schedule, small.endpoints, *scenario.cluster).total();
     if (!memory.fits(figures)) {
       figures.status = PlanFigures::Status::too_large;
       return figures;
     }
-    const bool many = effort.most_ops > 0 && all > more && grows_steadily(scenario.strategy) &&
-                      ops_of(*small.schedule) * all / more > effort.most_ops && !small.schedule->asynchrony;
-    if (!many) {
-      figures =
-          figures_of(all > more ? predict(scenario, where) : predict(scenario, std::move(small), where));
-    } else if (!extend_evenly(figures, scenario, std::move(small), few, more, effort.bound_s, memory)) {
-      figures = figures_of(predict(scenario, where));
+    if (few == all) {
+      figures = figures_of(predict(scenario, std::move(small), where));
+    } else {
+      const double reserved_bytes = memory.reserve_bytes.value_or(figures.reserved_bytes);
+      RoundsEffort rounds;
+      if (effort.most_ops > 0) rounds = {std::min(kMostOpsInFull, effort.most_ops), effort.most_ops};
+      if (effort.bound_s > 0)
+        rounds.roughly = [&](double step_time_s, double memory_bytes) {
+          return step_time_s > kFar * effort.bound_s ||
+                 (memory.capacity_bytes > 0 && memory_bytes + reserved_bytes > memory.capacity_bytes);
+        };
+      figures = figures_of(predict(scenario, where, {}, rounds));
     }
     if (!memory.fits(figures)) figures.status = PlanFigures::Status::too_large;
   } catch (const InputError& error) {

@@ -21,9 +21,9 @@ struct PlanFigures {
   // The step without the time that gradients and updates take on its critical path: no plan that differs only
   // in these is faster.
   double without_gradients_s = 0;
-  // 0: all micro-batches were simulated; otherwise the number that was, from which the step was extended.
+  // 0: the step is exact; otherwise the number of micro-batches from which it was extrapolated.
   int simulated_microbatches = 0;
-  std::string result;  // output of `rehearse simulate --format json`, if all micro-batches were simulated
+  std::string result;  // output of `rehearse simulate --format json`, if the step is exact
 };
 inline constexpr std::array<std::string_view, 4> kPlanStatusNames = {"ok", "too large", "refused", "failed"};
 
@@ -39,16 +39,15 @@ struct MemoryLimit {
   }
 };
 
-// Returns the figures of a scenario that was simulated in full.
+// Returns the figures of a predicted plan.
 PlanFigures figures_of(const Prediction& prediction);
 
-// Limits of what is simulated. A plan of more than `most_ops` ops is simulated twice with fewer
-// micro-batches; the step with all of them follows from the difference between the two. If it is near the
-// plan's bound, a third simulation checks whether steps grow evenly; if they do not, all micro-batches are
-// simulated.
+// Limits of what is simulated. A plan of more than `most_ops` ops whose rounds of micro-batches are not all
+// alike is extrapolated from fewer micro-batches where steps grow evenly (RoundsEffort), and from the fewest
+// if it is far from its bound.
 struct SimulationEffort {
-  double most_ops = 0;  // 0: always simulates all micro-batches
-  double bound_s = 0;   // 0: always makes the third simulation
+  double most_ops = 0;  // 0: no limit, every step is exact
+  double bound_s = 0;   // 0: no plan is far from it
 };
 
 // Simulates a plan, unless it is too large for a device.

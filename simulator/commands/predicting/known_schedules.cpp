@@ -57,7 +57,7 @@ void KnownSchedules::keep(Known known) {
 }
 
 Prediction predict_with(KnownSchedules& known, Scenario scenario, Where where) {
-  if (std::optional<Prediction> p = predict_from_rounds(scenario, {}, kMostOpsInFull, &known))
+  if (std::optional<Prediction> p = predict_from_rounds(scenario, {}, {}, &known))
     return *std::move(p);
   Plan plan = known.plan_of(scenario);
   return predict_checked(std::move(scenario), std::move(plan), where);

@@ -121,10 +121,14 @@ Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPr
 }  // namespace
 
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, Detail detail) {
-  if (detail == Detail::figures)
-    if (std::optional<Prediction> p = predict_from_rounds(scenario, watch)) return *std::move(p);
+  if (detail == Detail::figures) return predict(std::move(scenario), where, watch, RoundsEffort());
   Plan plan = write_schedule(scenario);
   return predict(std::move(scenario), std::move(plan), where, watch);
+}
+
+Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, const RoundsEffort& effort) {
+  if (std::optional<Prediction> p = predict_from_rounds(scenario, watch, effort)) return *std::move(p);
+  return predict(std::move(scenario), where, watch, Detail::every_span);
 }
 
 Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {

@@ -52,6 +52,9 @@ enum class Detail { figures, every_span };
 
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch = {},
                    Detail detail = Detail::figures);
+// Predicts figures, from a few micro-batches where `effort` says so.
+struct RoundsEffort;  // repeated_rounds.hpp
+Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, const RoundsEffort& effort);
 // Simulates every span of the scenario's schedule, which has already been written.
 Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch = {});
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/commands/tasks/task_pool.hpp"
 #include "simulator/costs/reserved.hpp"
 #include "simulator/scenario/fewer_microbatches.hpp"
@@ -15,8 +16,6 @@
 
 namespace rehearse {
 namespace {
-
-constexpr double kMostOpsInFull = 60'000;
 
 std::string to_line(const Trial& trial) {
   return nlohmann::json{trial.possible, trial.step_time_s, trial.samples_per_s, trial.memory_bytes,
@@ -31,29 +30,9 @@ Trial trial_of(const TaskEnd& end) {
           json.at(3).get<double>(), json.at(4).get<bool>()};
 }
 
-// Two numbers of micro-batches from which a step with more of them is extrapolated.
-struct Shortened {
-  int less = 0, more = 0;
-};
-
-// From `stages` micro-batches on, each further one adds about the same time; interleaved orders add `stages`
-// of them at a time.
-Shortened shortened(const Scenario& scenario, Effort effort) {
-  const int stages = std::max(2, scenario.strategy.pipeline);
-  const bool in_rounds = scenario.strategy.virtual_stages > 1 || effort == Effort::precise;
-  return {stages, stages + (in_rounds ? stages : std::max(2, stages / 4))};
-}
-
-// Returns the longer step's prediction with time, throughput and memory extrapolated to `all` micro-batches.
-Prediction extended(const Metrics& shorter, int less, Prediction longer, int more, int all) {
-  const Extrapolation at_all{static_cast<double>(less), static_cast<double>(more), static_cast<double>(all)};
-  const double samples = longer.metrics.samples_per_s * longer.metrics.step_time_s * all / more;
-  longer.metrics.step_time_s = at_all(shorter.step_time_s, longer.metrics.step_time_s);
-  longer.metrics.samples_per_s = samples / longer.metrics.step_time_s;
-  MemoryUse& memory = longer.metrics.memory;
-  memory.total = at_all(shorter.memory.total, memory.total);
-  memory.fits = memory.capacity <= 0 || memory.total <= memory.capacity;
-  return longer;
+// Returns the number of micro-batches with which a trial's longest simulation is usually made.
+int microbatches_of_trial(const Scenario& scenario) {
+  return std::min(scenario.microbatches, 2 * scenario.strategy.pipeline + 2);
 }
 
 }  // namespace
@@ -65,8 +44,8 @@ bool fits_with_reserve(const Prediction& p) {
 }
 
 double ops_of_trial(const Prediction& base) {
-  const double more = shortened(base.scenario, Effort::few).more;
-  return ops_of(*base.plan.schedule) * std::min(1.0, more / base.scenario.microbatches);
+  const int written = base.rounds ? base.rounds->microbatches : base.scenario.microbatches;
+  return ops_of(*base.plan.schedule) * microbatches_of_trial(base.scenario) / written;
 }
 
 Scenario changed(const Prediction& base, const std::vector<std::string>& sets) {
@@ -105,30 +84,29 @@ std::vector<Trial> Trials::run(const std::vector<std::vector<std::string>>& sets
 Trial Trials::simulate(const std::vector<std::string>& sets, Effort effort) const {
   try {
     const Scenario scenario = changed(base_, sets);
-    const int all = scenario.microbatches;
-    const auto [less, more] = shortened(scenario, effort);
-    Plan plan = write_schedule(more < all ? with_microbatches(scenario, more) : scenario);
+    const int all = scenario.microbatches, few = microbatches_of_trial(scenario);
+    Plan plan = write_schedule(few < all ? with_microbatches(scenario, few) : scenario);
     const double ops = ops_of(*plan.schedule), capacity = base_.metrics.memory.capacity;
     if (ops > most_ops_ || (capacity > 0 && peak_worker_bytes(*plan.schedule) > capacity)) return {};
-    if (more >= all) return judged(predict(scenario, std::move(plan), Where::here), true);
-    const bool steady = grows_steadily(scenario.strategy);
-    if (!steady && ops * all / more > most_ops_) return {};
-    if (plan.schedule->asynchrony || !steady ||
-        (effort == Effort::precise && ops * all / more <= kMostOpsInFull))
-      return judged(predict(scenario, Where::here), true);
-    const Metrics shorter = predict(with_microbatches(scenario, less), Where::child).metrics;
-    Prediction longer = predict(with_microbatches(scenario, more), std::move(plan), Where::here);
-    return judged(extended(shorter, less, std::move(longer), more, all), false);
+    if (few == all) return judged(predict(scenario, std::move(plan), Where::here));
+    if (!grows_steadily(scenario.strategy) && ops * all / few > most_ops_) return {};
+    RoundsEffort rounds;
+    rounds.most_ops = most_ops_;
+    if (effort == Effort::few) {
+      rounds.least_ops = rounds.most_ops = 0;
+      rounds.roughly = [](double, double) { return true; };
+    }
+    return judged(predict(scenario, Where::here, {}, rounds));
   } catch (const std::exception&) {
     return {};  // the change does not suit the scenario
   }
 }
 
-Trial Trials::judged(const Prediction& p, bool exact) const {
+Trial Trials::judged(const Prediction& p) const {
   const Metrics& m = p.metrics;
   const bool host_fits = !m.host_memory || m.host_memory->fits;
   const bool fits = m.memory.fits && host_fits && (!base_fits_with_reserve_ || fits_with_reserve(p));
-  return {fits, m.step_time_s, m.samples_per_s, m.memory.total, exact};
+  return {fits, m.step_time_s, m.samples_per_s, m.memory.total, !p.rounds || p.rounds->exact};
 }
 
 }  // namespace rehearse

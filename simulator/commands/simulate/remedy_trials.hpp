@@ -13,13 +13,13 @@ namespace rehearse {
 struct Trial {
   bool possible = false;  // the scenario is valid, fits into memory, and is not too expensive to simulate
   double step_time_s = 0, samples_per_s = 0, memory_bytes = 0;
-  bool exact = false;  // all micro-batches were simulated
+  bool exact = false;  // all micro-batches were simulated, or those of all rounds that differ
 };
 
 // With how many micro-batches a change is simulated.
 enum class Effort {
   few,     // enough to compare changes
-  precise  // all of them, or enough to extrapolate
+  precise  // as many as for a step of its own
 };
 
 // Returns whether the prediction's tensors and what libraries reserve beside them fit into a device.
@@ -43,7 +43,7 @@ public:
 
 private:
   Trial simulate(const std::vector<std::string>& sets, Effort effort) const;
-  Trial judged(const Prediction& p, bool exact) const;
+  Trial judged(const Prediction& p) const;
 
   const Prediction& base_;
   bool base_fits_with_reserve_;

@@ -75,6 +75,8 @@ public:
     return "local SGD averages weights only every few steps";
   }
 
+  int optimizer_steps() const override { return every_; }
+
   void write(StepPlan& plan) const override {
     plan.schedule.optimizer_steps = every_;
     plan.schedule.samples *= every_;

@@ -186,14 +186,14 @@ private:
   // Computes these segments in chunks, each after its chunk of `gather` and before its chunk of `sum`.
   int compute_chunks(const Op& whole, Pass pass, const Segments& segments, Op* gather, Op* sum) {
     int number = -1;
+    const Op part = part_of_op(plan_, whole, pass, segments.first, segments.end, chunks_);
     std::vector<int> before_gather = before_communication();
     for (int c = 0; c < chunks_; ++c) {
       if (gather) {
         const int brought = communicate(chunk_of(*gather, c, chunks_), std::exchange(before_gather, {}));
         awaited_ = {brought};
       }
-      number = compute(
-          chunk_of(part_of_op(plan_, whole, pass, segments.first, segments.end, chunks_), c, chunks_), false);
+      number = compute(chunk_of(part, c, chunks_), false);
       if (sum) {
         const int summed = communicate(chunk_of(*sum, c, chunks_));
         if (c == chunks_ - 1) awaited_ = {summed};
