@@ -4,9 +4,9 @@
 
 namespace rehearse {
 
-Carrier::Carrier(Platform& platform, bool links_change)
+Carrier::Carrier(Platform& platform, bool all_shared)
     : platform_(platform),
-      links_change_(links_change),
+      all_shared_(all_shared),
       flows_on_(platform.links(), 0),
       alone_on_(platform.links(), nullptr),
       waiting_(platform.flows()) {}
@@ -31,7 +31,7 @@ void Carrier::leave(int flow) {
 }
 
 void Carrier::carry(int flow, double bytes) {
-  if (links_change_ || !is_alone(flow)) {
+  if (all_shared_ || !is_alone(flow)) {
     start(flow, bytes)->wait();
     return ended(flow);
   }
@@ -53,7 +53,7 @@ void Carrier::carry(int flow, double bytes) {
 }
 
 sg::s4u::CommPtr Carrier::start(int flow, double bytes) {
-  if (links_change_) return platform_.start(flow, bytes);
+  if (all_shared_) return platform_.start(flow, bytes);
   std::vector<Waiting*> joined;
   for (int link : platform_.route(flow)) {
     Waiting* const other = alone_on_[link];
@@ -67,7 +67,7 @@ sg::s4u::CommPtr Carrier::start(int flow, double bytes) {
 }
 
 void Carrier::ended(int flow) {
-  if (!links_change_) leave(flow);
+  if (!all_shared_) leave(flow);
 }
 
 }  // namespace rehearse

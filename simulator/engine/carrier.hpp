@@ -12,8 +12,9 @@ namespace rehearse {
 
 class Carrier {
 public:
-  // The platform must outlive the carrier. `links_change`: events change links, so that no end is known.
-  Carrier(Platform& platform, bool links_change);
+  // The platform must outlive the carrier. `all_shared`: SimGrid carries even flows that are alone, because
+  // events may change links, or because messages follow one another so closely that every rounding counts.
+  Carrier(Platform& platform, bool all_shared);
 
   // Waits until the bytes are carried. Throws NetworkFailureException if a link on the flow's route died.
   void carry(int flow, double bytes);
@@ -34,7 +35,7 @@ private:
   void leave(int flow);
 
   Platform& platform_;
-  bool links_change_;
+  bool all_shared_;
   std::vector<int> flows_on_;                      // by link: how many it carries
   std::vector<Waiting*> alone_on_;                 // by link: who waits for its only flow; null: nobody
   std::vector<std::unique_ptr<Waiting>> waiting_;  // by flow; null: it was never alone

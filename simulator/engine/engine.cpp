@@ -101,7 +101,7 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       in_time_(called_in_time(run, layout_)),
       platform_(layout_, simulated_flows(layout_, options), !run.events.empty(),
                 sg::kSanitized && stops_actors(run)),
-      carrier_(platform_, !run.events.empty()),
+      carrier_(platform_, !run.events.empty() || options.fidelity == Fidelity::chunk),
       transfers_(layout_.transfers.size()),
       positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),

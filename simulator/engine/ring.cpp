@@ -111,9 +111,10 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
     // through before checking whether the sender was ready, since usually it was.
     double& got = own.got_s[static_cast<std::size_t>(q % per_step)];  // arrival of the previous step's piece
     const double posted = got;
-    sg::sleep_until(posted + latency);
+    if (posted + latency > now()) sg::s4u::this_actor::sleep_for(posted + latency - now());
     while (previous.sent <= own.base + q) own.bell.wait();
-    sg::sleep_until(std::max(posted, previous.ready_s[q]) + latency);
+    const double begin = std::max(posted, previous.ready_s[q]) + latency;
+    if (begin > now()) sg::s4u::this_actor::sleep_for(begin - now());
     const double sent_s = now();
     if (plan.piece_bytes > 0 && !flow.crossings.empty()) {
       try {

@@ -173,7 +173,8 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
     own.awaited = -1;
     const TableRun::StageCost& cost = run.costs[message.lane][message.stage];
     const double latency_s = cost.latency_s + cost.per_route_s * layout_.flows[flow].latency_s;
-    sg::sleep_until(ready_s + latency_s + (message.opens ? cost.startup_s : 0));
+    const double begin_s = ready_s + latency_s + (message.opens ? cost.startup_s : 0);
+    if (begin_s > now()) sg::s4u::this_actor::sleep_for(begin_s - now());
     const double sent_s = now(),
                  bytes = static_cast<double>(message.end - message.begin) * run.bytes_per_element,
                  wire_bytes = bytes / cost.efficiency;
