@@ -95,6 +95,8 @@ private:
          fmt::format("{} levels of PCIe switches", node_.pcie_switches.size()), "at most 8");
     need(finite(node_.pcie_efficiency) && node_.pcie_efficiency > 0 && node_.pcie_efficiency <= 1,
          "PCIe's efficiency is not a share", "above 0, at most 1");
+    need(finite(node_.nic_efficiency) && node_.nic_efficiency > 0 && node_.nic_efficiency <= 1,
+         "the NICs' efficiency is not a share", "above 0, at most 1");
     need(node_.sockets >= 1 && node_.sockets <= 64, fmt::format("a node has {} sockets", node_.sockets),
          "1 to 64");
     if (node_.sockets == 1) return;

@@ -66,6 +66,13 @@ struct Node {
   int socket_of_nic(int nic) const;
   int nics = 1;
   double nic_bandwidth = 0;  // bytes/s per direction
+  // Share of a NIC's bandwidth that NCCL's payload reaches: it counts on 12 GB/s for 100 Gb/s (NVIDIA/nccl
+  // v2.30.7, src/graph/topo.h).
+  double nic_efficiency = kNicEfficiency;
+  static constexpr double kNicEfficiency = 0.96;
+  // Whether 128 bytes arrive in the order in which they were written, which NCCL's LL and LL128 rely on. If
+  // not, only Simple crosses between nodes.
+  bool nic_ordered = true;
   int cpu_cores = 1;
   // In bytes/s, of all the node's processors together; 0: that of cpu-core for each core.
   double cpu_memory_bandwidth = 0;

@@ -97,6 +97,7 @@ Device read_device(Section& section) {
   device.title = section.text("title", device.name);
   device.compute_capability = static_cast<int>(section.integer("compute_capability", 0, 1000, 0));
   device.compute_units = static_cast<double>(section.integer("compute_units", 0, 1'000'000, 0));
+  device.peer_to_peer = section.boolean("peer_to_peer", true);
   if (!section.section("peak_tflops").has("fp32"))
     section.section("peak_tflops").refuse("fp32", "missing", "a table {value, basis, source}");
   read_by_precision(section, "peak_tflops", {0, 1e9, true}, 1e12, device.peak_flops);

@@ -79,6 +79,7 @@ struct Device {
   double compute_units = 0;  // SMs; 0: no wave quantization
   double busy_units = 0;     // SMs that collectives take away from kernels (simulator/costs/interference.hpp)
   int compute_capability = 0;  // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
+  bool peer_to_peer = true;    // copies over PCIe go from device to device, not through host memory
 
   double free_share() const { return compute_units > 0 ? 1 - busy_units / compute_units : 1; }
   bool has(AttentionKernels kernels) const;  // all devices have unfused ones

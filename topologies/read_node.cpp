@@ -251,6 +251,8 @@ Node read_node(Section& section, const std::string& folder) {
                   "nics",
                   "nic_gbps",
                   "nic_latency_us",
+                  "nic_efficiency",
+                  "nic_ordered",
                   "cpu_cores",
                   "cpu_gb_per_s",
                   "cpu_memory_gib",
@@ -290,6 +292,8 @@ Node read_node(Section& section, const std::string& folder) {
   node.nics = static_cast<int>(section.integer("nics", 1, 256, 1));
   node.nic_bandwidth = section.number("nic_gbps", kBandwidth, 0) * kGb;
   node.nic_latency_s = section.number("nic_latency_us", kLatency, 0) * kMicro;
+  node.nic_efficiency = section.number("nic_efficiency", kFraction, Node::kNicEfficiency);
+  node.nic_ordered = section.boolean("nic_ordered", true);
   node.cpu_cores = static_cast<int>(section.integer("cpu_cores", 1, 65'536, 1));
   node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
   node.cpu_memory_bytes = 1073741824.0 * section.number("cpu_memory_gib", {0, 1e6, true}, 0);

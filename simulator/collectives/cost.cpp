@@ -7,6 +7,7 @@
 #include <set>
 
 #include "simulator/collectives/algorithms/algorithm.hpp"
+#include "simulator/costs/nccl_constants.hpp"
 
 namespace rehearse {
 namespace {
@@ -139,6 +140,12 @@ bool joined_by_nvlink(const Cluster& cluster, Endpoint a, Endpoint b) {
   });
 }
 
+// Returns the bytes/s of each of `hops` copies at a time between devices of a node by way of host memory.
+double through_host_memory(const Node& node, double hops) {
+  if (node.cpu_memory_bandwidth <= 0 || hops <= 0) return nccl::kHostCopyBandwidth;
+  return std::min(nccl::kHostCopyBandwidth, nccl::kHostMemoryShare * node.cpu_memory_bandwidth / (2 * hops));
+}
+
 }  // namespace
 
 void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::vector<Endpoint>& members,
@@ -146,6 +153,7 @@ void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::
   const Node& node = cluster.node();
   bool all = shape.nodes == 1 && !edges.empty(), any = false;
   double pcie = std::numeric_limits<double>::infinity();  // of the slowest hop over PCIe
+  double hops = 0;                                        // over PCIe, in one node
   for (const PlanEdge& edge : edges) {
     const Endpoint from = members[edge.from], to = members[edge.to];
     const bool nvlink = edge.through >= 0 || joined_by_nvlink(cluster, from, to);
@@ -154,6 +162,7 @@ void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::
         cluster.node_of(from) == cluster.node_of(to)) {
       const bool between_sockets =
           node.socket_of_device(cluster.local_of(from)) != node.socket_of_device(cluster.local_of(to));
+      hops += 1.0 / std::max(1, shape.nodes);
       pcie = std::min(pcie, between_sockets ? std::min(node.pcie_bandwidth, node.inter_socket_bandwidth)
                                             : node.pcie_bandwidth);
     }
@@ -161,10 +170,17 @@ void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::
     shape.relayed = shape.relayed || edge.through >= 0;
   }
   shape.nvlink_only = all;
+  shape.rack = node.interconnect == Node::Interconnect::nvswitch &&
+               node.devices > nccl::kMostDevicesOfBoard &&
+               node.device.compute_capability >= nccl::kFirstCapabilityRack;
   if (std::isfinite(pcie)) {
     shape.pcie_bandwidth = pcie;
     shape.pcie_share = node.pcie_efficiency;
+    if (!node.device.peer_to_peer)
+      shape.pcie_share = std::min(shape.pcie_share, through_host_memory(node, hops) / pcie);
   }
+  shape.nic_share = node.nic_efficiency;
+  shape.nic_ordered = node.nic_ordered;
   if (!any) return;
   const bool mesh = node.interconnect == Node::Interconnect::nvlink_mesh;
   shape.nvlink_bandwidth = node.device_bandwidth * (mesh ? shape.channels : 1);

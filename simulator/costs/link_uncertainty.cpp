@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "simulator/costs/nccl_constants.hpp"
+
 namespace rehearse {
 namespace {
 
@@ -30,18 +32,22 @@ LinkUncertainty of_profile(const LinkProfile& profile) {
   return {inside.value(), between.value(), latency.value(), profile.basis, "quartiles of the link profile"};
 }
 
-// NVLink was measured on boards with up to this many devices (nccl_constants.hpp). kRack is the deviation of
-// the values that are extrapolated to racks, from every other row of a GB200 NVL72 in
-// nccl-tests-published.csv.
-constexpr int kMostDevicesOfBoard = 8;
-constexpr double kBoard = 0.03, kRack = 0.25;
+// Deviations of NCCL's bandwidths and latencies, by kind of links, from the tables of collectives in
+// benchmarks/: errors on rows that set no constant. NVLink on boards and in racks; NICs, of which clouds
+// differ by up to two times, and those without order, of which two published pairs differ by half as much
+// again; latencies of boards and networks, and of racks.
+constexpr double kBoard = 0.03, kRack = 0.08;
+constexpr double kNics = 0.25, kUnorderedNics = 0.35;
+constexpr double kLatency = 0.3, kLatencyOfRack = 0.1;
 
-LinkUncertainty of_nccl(bool rack) {
+LinkUncertainty of_nccl(const Node& node) {
+  const bool rack = node.devices > nccl::kMostDevicesOfBoard;
   return {
-      rack ? kRack : kBoard, 0.25, 0.3, rack ? Basis::interpolated : Basis::published,
+      rack ? kRack : kBoard, node.nic_ordered ? kNics : kUnorderedNics, rack ? kLatencyOfRack : kLatency,
+      rack ? Basis::interpolated : Basis::published,
       "errors on rows of published NCCL tables: 2.8 % on NVLink from 16 MiB on (rows of A100, V100 and DGX "
-      "H100 that set constants), 20 to 26 % in a rack, 2 to 55 % from system to system over several nodes; "
-      "NCCL's latencies against DGX H100 and p5 below 1 MiB"};
+      "H100 that set constants), 5 to 10 % in a rack, 2 to 55 % from system to system over several nodes; "
+      "NCCL's latencies against DGX H100 and p5 below 1 MiB, and XLA's in a rack"};
 }
 
 }  // namespace
@@ -52,7 +58,7 @@ LinkUncertainty link_uncertainty(const Protocol& protocol, const Node& node) {
       return {};
     case Protocol::nccl:
       if (node.device.compute_capability == 0) return {};
-      return of_nccl(node.devices > kMostDevicesOfBoard);
+      return of_nccl(node);
     case Protocol::tcp:
       return {0.03, 0.03, 0.3, Basis::measured,
               "59 runs in emulated clusters, median of absolute errors 3.1 %"};

@@ -140,6 +140,12 @@ inline constexpr ByArchitecture kBlocksNvls = {0, 0, 16, 24}, kBlocksNvlsTree = 
 // and stored.
 inline constexpr double kMemoryPasses = 3, kMemoryPassesOfMessages = 4;
 
+// XLA's own measurements on boards (xla-collectives.csv) against those of NCCL's tests: what its calls take
+// longer, which grows with neither size nor number of GPUs, and the share of the bandwidth that two and eight
+// GPUs reach, of which the cause is not known. On racks there is no difference. Set by every other row.
+inline constexpr ByArchitecture kXlaStartupUs = {0, 0, 7, 12};
+inline constexpr ByArchitecture kXlaShareOfTwo = {1, 1, 0.80, 0.74}, kXlaShareOfEight = {1, 1, 0.96, 0.90};
+
 // CollNet latencies with the Simple protocol, in microseconds: of each hop of a chain inside a node; of the
 // exchange between all members of a node, once and for each other member; of the network. A node with one
 // member has the latency of a tree.
@@ -151,8 +157,29 @@ inline constexpr double kCollnetChainNetLatencyUs = 30.0, kCollnetDirectNetLaten
 inline constexpr double kCollnetShare = 0.5;
 inline constexpr ByArchitecture kCollnetDirectShare = {1, 1, 0.85, 0.85};
 
-// Share of a NIC's bandwidth that payload reaches: NCCL assumes 12 GB/s for 100 Gb/s (src/graph/topo.h).
-inline constexpr double kNetworkShare = 0.96;
+// A ring over several nodes with several GPUs each waits for the slowest of its hops, step by step, so that
+// it loses this share of its bandwidth with each doubling of the nodes beyond two. Fitted to 4, 16 and 64
+// nodes of 8 H100 on NVIDIA/nccl issue 1229: 360, 320 and 280 GB/s of a reduce-scatter; 8, 32 and 128 nodes
+// (345, 300 and 260) set nothing. The size is not printed; 8 GiB is assumed.
+inline constexpr double kRingLoss = 0.044;
+inline constexpr int kFirstCapabilityRingLoss = 90;
+
+// NICs that do not keep order (EFA with the SENDRECV protocol of aws-ofi-nccl; src/platform-aws.cpp makes
+// NCCL use Simple alone there). Messages beyond a few KiB wait for a rendezvous: microseconds each way, set
+// by an all-reduce of 32 KiB on two p4de, 63 us slower than of 8 KiB. Until a tree over several nodes is
+// filled, each of its edges carries one piece of kPieceBytes: inside a node at the rate of a channel (20
+// GB/s, see kMaxChannelBandwidthLL128), between nodes at a channel's share of the NICs.
+inline constexpr double kRendezvousUs = 31, kLeastRendezvousBytes = 24576;
+inline constexpr double kChannelInNode = 20e9;
+
+// Copies between GPUs that cannot reach each other's memory pass through the host's: bytes/s of one copy, and
+// the share of the host memory's bandwidth that all copies together reach, each of which writes and reads it.
+// NVIDIA/nccl issue 1639: rings of 4 and 8 RTX 5090 on two Xeon 8480+ with 614 GB/s reach 35 and 28 GB/s.
+inline constexpr double kHostCopyBandwidth = 35e9, kHostMemoryShare = 0.73;
+
+// NVSwitches of a board join up to this many GPUs. Since Blackwell, those of a rack join up to 72
+// (nccl_rack.hpp).
+inline constexpr int kMostDevicesOfBoard = 8, kFirstCapabilityRack = 100;
 
 // LL128 needs 128-byte stores that NVLink does not split: Volta and later.
 inline constexpr int kFirstCapabilityLL128 = 70;

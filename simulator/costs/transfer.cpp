@@ -6,6 +6,7 @@
 
 #include "simulator/costs/gloo_constants.hpp"
 #include "simulator/costs/nccl_constants.hpp"
+#include "simulator/costs/nccl_rack.hpp"
 
 namespace rehearse {
 namespace {
@@ -44,9 +45,9 @@ TransferCost ideal_cost(CollectiveKind kind, double bytes, const TransferShape& 
 // Latency of one hop inside a node, and of one between nodes. The tables include the route inside a node, but
 // only the software's share of the network's latency. The latency of the network's route is added to it
 // (twice for Simple, which flushes).
-double intra_latency_us(int protocol, int nodes) {
-  const double host = nodes > 1 ? nccl::kNetOverheadUs * (protocol == nccl::kSimple ? 3 : 1) : 0;
-  return std::max(nccl::kNvlinkLatencyUs[protocol], host);
+double intra_latency_us(int protocol, const TransferShape& shape) {
+  const double host = shape.nodes > 1 ? nccl::kNetOverheadUs * (protocol == nccl::kSimple ? 3 : 1) : 0;
+  return std::max(shape.rack ? nccl::rack_hop_us(protocol) : nccl::kNvlinkLatencyUs[protocol], host);
 }
 double inter_latency_us(int protocol, double hop_latency_s) {
   return nccl::kNetLatencyUs[protocol] + 1e6 * hop_latency_s * (protocol == nccl::kSimple ? 2 : 1);
@@ -67,8 +68,8 @@ double channel_share(const TransferShape& shape) {
   const auto arch = nccl::architecture(shape.compute_capability);
   const double nvlink = nccl::kNvlinkShare[arch] * (shape.relayed ? nccl::kRelayShare : 1);
   if (shape.nodes == 1) return shape.nvlink_only ? nvlink : shape.pcie_share;
-  if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return nccl::kNetworkShare;
-  return std::min(nccl::kNetworkShare, nvlink * shape.nvlink_bandwidth / shape.ring_bandwidth);
+  if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return shape.nic_share;
+  return std::min(shape.nic_share, nvlink * shape.nvlink_bandwidth / shape.ring_bandwidth);
 }
 
 double ramp_s(double bytes, double factor, double bandwidth) {
@@ -86,10 +87,17 @@ double nvlink_ramp_s(CollectiveKind kind, double bytes, const TransferShape& sha
 
 TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& shape, int protocol) {
   TransferCost cost = ideal_cost(kind, bytes, shape);
+  if (shape.rack && shape.nvlink_only) {
+    if (kind == CollectiveKind::all_to_all)
+      nccl::add_rack_all_to_all(cost, bytes, shape);
+    else
+      nccl::add_rack_ring(cost, kind, bytes, shape, protocol);
+    return cost;
+  }
   cost.protocol = nccl::kProtocols[protocol];
   const int inter = std::min(cost.steps, steps_between_nodes(kind, shape));
   double startup_us = nccl::kBaseLatencyUs[protocol];
-  double steps_us = (cost.steps - inter) * intra_latency_us(protocol, shape.nodes) +
+  double steps_us = (cost.steps - inter) * intra_latency_us(protocol, shape) +
                     inter * inter_latency_us(protocol, shape.hop_latency_s);
   const bool plateau =
       kind == CollectiveKind::all_reduce && protocol == nccl::kSimple && shape.nodes > 1 &&
@@ -108,6 +116,9 @@ TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& s
     const double store = nccl::kStoreAndSend[nccl::architecture(shape.compute_capability)];
     cost.efficiency /= 1 + store / cost.steps;
   }
+  if (shape.nodes > 2 && shape.ranks > shape.nodes && kind != CollectiveKind::all_to_all &&
+      shape.compute_capability >= nccl::kFirstCapabilityRingLoss)
+    cost.efficiency /= 1 + nccl::kRingLoss * (std::log2(shape.nodes) - 1);
   cost.ramp_s = nvlink_ramp_s(kind, bytes, shape, protocol);
   if (protocol == nccl::kLL && shape.ring_bandwidth > 0) {
     const int row = shape.nodes == 1 ? nccl::architecture(shape.compute_capability) : 0;
@@ -145,8 +156,10 @@ double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
       reached = std::min(reached, channels * nccl::kMaxChannelBandwidthTreeLL128[arch][column]);
   }
   if (shape.ranks == shape.nodes) reached *= nccl::kTreeEfficiencyOneRankANode;
+  // The correction stands for the time until the tree is filled, which add_unordered() counts.
+  const bool counted = shape.nodes > 1 && !shape.nic_ordered;
   const auto& correction = nccl::kTreeCorrection[static_cast<std::size_t>(protocol)];
-  if (bytes >= 64) {
+  if (bytes >= 64 && !counted) {
     const auto size = static_cast<std::size_t>(std::ilogb(bytes / 64));
     if (size < correction.size()) reached *= correction[size];
   }
@@ -228,6 +241,40 @@ double time_as_chosen(const TransferCost& cost, double bandwidth) {
   return cost.startup_s + cost.filling_s + cost.steps * cost.step_latency_s + bytes_s;
 }
 
+// Returns whether NCCL can use the protocol here, and may (Protocol::only; a protocol that it cannot use is
+// not asked for).
+bool speaks(int p, const TransferShape& shape, const Protocol& protocol) {
+  const auto can = [&](int which) {
+    if (which == nccl::kLL128 && shape.compute_capability < nccl::kFirstCapabilityLL128) return false;
+    return which == nccl::kSimple || shape.nodes == 1 || shape.nic_ordered;
+  };
+  return can(p) && (protocol.only < 0 || protocol.only == p || !can(protocol.only));
+}
+
+// Adds what filling a tree over several nodes takes where NICs do not keep order, and what their rendezvous
+// take.
+void add_unordered(TransferCost& cost, double bytes, const TransferShape& shape) {
+  const double levels = 2.0 * std::ilogb(shape.nodes);
+  if (bytes >= nccl::kLeastRendezvousBytes) cost.step_latency_s += 1e-6 * levels * nccl::kRendezvousUs;
+  const double channels = nccl::kBlocksOfRing * std::max(1, shape.channels);
+  const double piece = std::min(nccl::kPieceBytes, bytes / (2 * channels));
+  const double in_node = 2 * (static_cast<double>(shape.ranks) / shape.nodes - 1);
+  cost.filling_s = piece * (in_node / nccl::kChannelInNode +
+                            levels * channels / (shape.nic_share * shape.ring_bandwidth / 2));
+}
+
+// Adds what other software than NCCL's tests loses on boards.
+TransferCost with_software(TransferCost cost, const TransferShape& shape, const Protocol& protocol) {
+  if (protocol.software != Protocol::xla || !shape.nvlink_only || shape.rack) return cost;
+  const auto arch = nccl::architecture(shape.compute_capability);
+  cost.startup_s += 1e-6 * nccl::kXlaStartupUs[arch];
+  const double doublings = std::clamp(std::log2(shape.ranks) - 1, 0.0, 2.0);
+  const double share = std::lerp(nccl::kXlaShareOfTwo[arch], nccl::kXlaShareOfEight[arch], doublings / 2);
+  cost.efficiency *= share;
+  cost.ramp_s /= share;
+  return cost;
+}
+
 }  // namespace
 
 double piece_of(double bytes, double most) {
@@ -262,11 +309,12 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
   }
   if (shape.compute_capability == 0) return ideal_cost(kind, bytes, shape);
   // NCCL implements all-to-all as grouped sends and receives, which only support the Simple protocol.
-  if (kind == CollectiveKind::all_to_all) return nccl_cost(kind, bytes, shape, nccl::kSimple);
+  if (kind == CollectiveKind::all_to_all)
+    return with_software(nccl_cost(kind, bytes, shape, nccl::kSimple), shape, protocol);
   TransferCost best;
   double best_s = std::numeric_limits<double>::infinity();
   for (int p : {nccl::kLL, nccl::kLL128, nccl::kSimple}) {
-    if (p == nccl::kLL128 && shape.compute_capability < nccl::kFirstCapabilityLL128) continue;
+    if (!speaks(p, shape, protocol)) continue;
     const TransferCost cost = nccl_cost(kind, bytes, shape, p);
     const double seconds = time_as_chosen(cost, shape.ring_bandwidth);
     if (seconds < best_s) {
@@ -274,7 +322,7 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
       best = cost;
     }
   }
-  return best;
+  return with_software(best, shape, protocol);
 }
 
 TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol& protocol,
@@ -300,16 +348,19 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
   TransferCost best;
   double best_s = std::numeric_limits<double>::infinity();
   for (int p : {nccl::kLL, nccl::kLL128, nccl::kSimple}) {
-    if (p == nccl::kLL128 && shape.compute_capability < nccl::kFirstCapabilityLL128) continue;
+    if (!speaks(p, shape, protocol)) continue;
     TransferCost cost = ideal;
     cost.protocol = nccl::kProtocols[p];
-    cost.startup_s = 1e-6 * nccl::kTreeBaseLatencyUs[p];
+    const bool rack = shape.rack && shape.nvlink_only;
+    cost.startup_s = 1e-6 * std::max(nccl::kTreeBaseLatencyUs[p], rack ? nccl::rack_startup_us(p) : 0.0);
     const double inter_us =
         nccl::kTreeNetLatencyUs[p] + 1e6 * shape.hop_latency_s * (p == nccl::kSimple ? 2 : 1);
     const double in_node = static_cast<double>(shape.ranks) / shape.nodes - 1;
     cost.step_latency_s =
-        2e-6 * (in_node * nccl::kTreeNvlinkLatencyUs[p] + std::ilogb(shape.nodes) * inter_us);
+        2e-6 * (in_node * std::max(nccl::kTreeNvlinkLatencyUs[p], shape.rack ? nccl::rack_hop_us(p) : 0.0) +
+                std::ilogb(shape.nodes) * inter_us);
     cost.efficiency = tree_efficiency(bytes, shape, p);
+    if (shape.nodes > 1 && !shape.nic_ordered) add_unordered(cost, bytes, shape);
     cost.ramp_s = nvlink_ramp_s(CollectiveKind::all_reduce, bytes, shape, p);
     const double seconds = time_as_chosen(cost, shape.ring_bandwidth);
     if (seconds < best_s) {
@@ -317,7 +368,7 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
       best = cost;
     }
   }
-  return best;
+  return with_software(best, shape, protocol);
 }
 
 namespace {
@@ -343,21 +394,24 @@ TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol&
   if (protocol.kind != Protocol::nccl || shape.compute_capability < nccl::kFirstCapabilityNvls) return cost;
   const auto arch = nccl::architecture(shape.compute_capability);
   const double local = static_cast<double>(shape.ranks) / shape.nodes;
-  const double switched = nccl::kNvlsShare[arch] * shape.nvlink_bandwidth * (1 - nccl::kNvlsOwnShare / local);
+  const double net_ramp = (shape.nodes > 1 ? nccl::kNvlsTreeRamp : nccl::kNvlsRamp)[arch];
+  const nccl::RackSwitch board = {1e-6 * nccl::kNvlsLatencyUs,
+                                  nccl::kNvlsShare[arch] * (1 - nccl::kNvlsOwnShare / local), net_ramp};
+  const nccl::RackSwitch sums = shape.rack ? nccl::rack_switch(local) : board;
+  const double switched = sums.share * shape.nvlink_bandwidth;
   cost.protocol = nccl::kProtocols[nccl::kSimple];
-  cost.step_latency_s = 1e-6 * nccl::kNvlsLatencyUs;
+  cost.step_latency_s = sums.latency_s;
   if (shape.nodes > 1)
     cost.step_latency_s +=
         2 * std::ilogb(shape.nodes) * (1e-6 * nccl::kNvlsTreeNetLatencyUs + shape.hop_latency_s);
-  if (switched <= 0 || shape.ring_bandwidth <= 0) return cost;
+  if (switched <= 0 || shape.ring_bandwidth <= 0) return with_software(cost, shape, protocol);
   // Nodes and the network between them work at the same time, so the slower of the two determines the
   // bandwidth.
-  const double net = shape.nodes > 1 ? nccl::kNetworkShare : 1;
+  const double net = shape.nodes > 1 ? shape.nic_share : 1;
   cost.efficiency = std::min(net, switched / shape.ring_bandwidth);
-  const double ramp = (shape.nodes > 1 ? nccl::kNvlsTreeRamp : nccl::kNvlsRamp)[arch];
-  cost.ramp_s = std::max(0.0, bytes / switched + ramp_s(bytes, ramp, switched) -
+  cost.ramp_s = std::max(0.0, bytes / switched + ramp_s(bytes, sums.ramp, switched) -
                                   bytes / (cost.efficiency * shape.ring_bandwidth));
-  return cost;
+  return with_software(cost, shape, protocol);
 }
 
 TransferCost collnet_cost(double bytes, const TransferShape& shape, const Protocol& protocol, bool direct) {
@@ -374,7 +428,7 @@ TransferCost collnet_cost(double bytes, const TransferShape& shape, const Protoc
                                     : nccl::kCollnetChainNetLatencyUs;
   cost.protocol = nccl::kProtocols[nccl::kSimple];
   cost.step_latency_s = 1e-6 * (2 * in_node_us + net_us) + 2 * shape.hop_latency_s;
-  cost.efficiency = nccl::kNetworkShare;
+  cost.efficiency = shape.nic_share;
   if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return cost;
   // Nodes and the network between them work at the same time, so the slower of the two determines the
   // bandwidth.
@@ -408,7 +462,7 @@ TransferCost message_cost(double bytes, const TransferShape& shape, const Protoc
   cost.protocol = nccl::kProtocols[nccl::kSimple];
   cost.startup_s = 1e-6 * nccl::kBaseLatencyUs[nccl::kSimple];
   cost.step_latency_s = 1e-6 * (shape.nodes > 1 ? inter_latency_us(nccl::kSimple, shape.hop_latency_s)
-                                                : intra_latency_us(nccl::kSimple, shape.nodes));
+                                                : intra_latency_us(nccl::kSimple, shape));
   cost.efficiency = channel_share(shape);
   return cost;
 }

@@ -20,6 +20,10 @@ struct Protocol {
     measured,  // latency and bandwidth by message size, from `links`
     gloo,      // tcp, plus what Gloo's ring adds: segments, handshakes, sums on the host
   } kind = nccl;
+  // nccl: whose calls they are, which decides what they cost besides. nccl-tests stands for all that uses
+  // NCCL as its tests do.
+  enum Software { nccl_tests, xla } software = nccl_tests;
+  int only = -1;                             // nccl: an index into nccl::kProtocols; -1: the fastest one
   double frame_overhead_bytes = 38;          // tcp, gloo: bytes that a frame adds to its packet on the link
   std::shared_ptr<const LinkProfile> links;  // for `measured` only
 
@@ -28,6 +32,7 @@ struct Protocol {
 };
 inline constexpr std::array<std::string_view, 5> kProtocolNames = {"ideal", "nccl", "tcp", "measured",
                                                                    "gloo"};
+inline constexpr std::array<std::string_view, 2> kSoftwareNames = {"nccl-tests", "xla"};
 
 // Geometry of a group as a collective sees it.
 struct TransferShape {
@@ -47,6 +52,9 @@ struct TransferShape {
   // With hops over PCIe between devices of a node: bytes/s of PCIe, and the share of it that payload reaches.
   double pcie_bandwidth = 0, pcie_share = 1;
   double nvlink_bandwidth = 0;  // bytes/s of all channels together over the nodes' NVLinks alone; 0: none
+  bool rack = false;            // the nodes are racks, whose NVSwitches join more devices than a board has
+  double nic_share = 0.96;      // share of a NIC's bandwidth that payload reaches
+  bool nic_ordered = true;      // NICs keep the order that LL and LL128 rely on
 };
 
 // The cost of a transfer. Its duration alone on the network is startup_s + filling_s + ramp_s + steps *

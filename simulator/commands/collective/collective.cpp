@@ -59,6 +59,46 @@ double count_of(Exchange kind, double bytes, int ranks) {
 // those keep their positions.
 using Intervals = std::vector<Uncertainty>;
 
+using Alternatives = std::vector<CollectiveAlternative>;
+
+std::string name_of(const CollectiveAlternative& alternative) {
+  return fmt::format("{} {}", kAlgorithmNames[static_cast<std::size_t>(alternative.algorithm)],
+                     alternative.protocol);
+}
+
+// Prints the times of all choices, and marks the one that is assumed.
+void write_alternatives(const std::vector<CollectiveTime>& times, const Alternatives& alternatives,
+                        std::ostream& out) {
+  out << "#\n# What NCCL could choose, in us (*: what it chooses by its own count, which is assumed above)\n";
+  out << fmt::format("# {:>10}", "size");
+  for (const CollectiveAlternative& one : alternatives)
+    out << fmt::format("  {:>{}}", name_of(one), std::max<std::size_t>(8, name_of(one).size()));
+  out << '\n';
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    out << fmt::format("# {:>10.0f}", times[i].bytes);
+    for (const CollectiveAlternative& one : alternatives) {
+      const bool chosen = one.algorithm == times[i].chosen && one.protocol == times[i].protocol;
+      std::string cell = "-";
+      if (!std::isnan(one.times_s[i])) {
+        cell = microseconds(one.times_s[i]);
+        cell = (chosen ? "*" : "") + cell.substr(cell.find_first_not_of(' '));
+      }
+      out << fmt::format("  {:>{}}", cell, std::max<std::size_t>(8, name_of(one).size()));
+    }
+    out << '\n';
+  }
+}
+
+nlohmann::ordered_json alternatives_json(const Alternatives& alternatives, std::size_t size) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const CollectiveAlternative& one : alternatives)
+    if (!std::isnan(one.times_s[size]))
+      json.push_back({{"algorithm", kAlgorithmNames[static_cast<std::size_t>(one.algorithm)]},
+                      {"protocol", one.protocol},
+                      {"time_s", one.times_s[size]}});
+  return json;
+}
+
 // Prints the uncertain constants of the links and the deviation of each of them.
 void write_constants(const Intervals& intervals, std::ostream& out) {
   std::vector<std::string> told;
@@ -107,7 +147,7 @@ void write_text(Exchange kind, const Cluster& cluster, int ranks, const std::vec
 }
 
 void write_json(Exchange kind, int ranks, const std::vector<CollectiveTime>& times,
-                const Intervals& intervals, std::ostream& out) {
+                const Intervals& intervals, const Alternatives* alternatives, std::ostream& out) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < times.size(); ++i) {
     const CollectiveTime& time = times[i];
@@ -120,6 +160,7 @@ void write_json(Exchange kind, int ranks, const std::vector<CollectiveTime>& tim
     one["busbw_gb_per_s"] = algbw * bus_factor(kind, ranks);
     one["algorithm"] = time.algorithm;
     one["protocol"] = time.protocol;
+    if (alternatives != nullptr) one["alternatives"] = alternatives_json(*alternatives, i);
     if (!intervals.empty()) one["uncertainty"] = to_json(intervals[i]);
     json.push_back(std::move(one));
   }
@@ -127,9 +168,11 @@ void write_json(Exchange kind, int ranks, const std::vector<CollectiveTime>& tim
 }
 
 void write_csv(Exchange kind, int ranks, const std::vector<CollectiveTime>& times, const Intervals& intervals,
-               std::ostream& out) {
+               const Alternatives& alternatives, std::ostream& out) {
   out << "kind,devices,bytes,time_s,algbw_gb_per_s,busbw_gb_per_s,algorithm,protocol"
-      << (intervals.empty() ? "\n" : ",time_low_s,time_high_s\n");
+      << (intervals.empty() ? "" : ",time_low_s,time_high_s");
+  for (const CollectiveAlternative& one : alternatives) out << fmt::format(",{} time_s", name_of(one));
+  out << '\n';
   for (std::size_t i = 0; i < times.size(); ++i) {
     const CollectiveTime& time = times[i];
     const double algbw = gigabytes(algorithm_bandwidth(time));
@@ -137,6 +180,8 @@ void write_csv(Exchange kind, int ranks, const std::vector<CollectiveTime>& time
                        time.bytes, time.time_s, algbw, algbw * bus_factor(kind, ranks), time.algorithm,
                        time.protocol);
     if (!intervals.empty()) out << fmt::format(",{},{}", intervals[i].low_s, intervals[i].high_s);
+    for (const CollectiveAlternative& one : alternatives)
+      out << (std::isnan(one.times_s[i]) ? "," : fmt::format(",{}", one.times_s[i]));
     out << '\n';
   }
 }
@@ -153,18 +198,23 @@ void run_collective(const CollectiveArguments& arguments, std::ostream& out) {
   const auto cluster = collective_cluster({arguments.cluster, arguments.nodes, arguments.devices,
                                            arguments.devices_per_node, arguments.overrides});
   const int ranks = ranks_of(*cluster, arguments.devices);
-  const std::vector<CollectiveTime> times = collective_times(kind, cluster, ranks, sizes, algorithm);
+  const auto software = static_cast<Protocol::Software>(index_of(kSoftwareNames, arguments.software));
+  const std::vector<CollectiveTime> times =
+      collective_times(kind, cluster, ranks, sizes, algorithm, software);
   Intervals intervals;
-  if (arguments.uncertainty) intervals = collective_uncertainties(kind, cluster, ranks, times);
+  if (arguments.uncertainty) intervals = collective_uncertainties(kind, cluster, ranks, times, software);
+  Alternatives alternatives;
+  if (arguments.alternatives) alternatives = collective_alternatives(kind, *cluster, ranks, times, software);
   switch (arguments.format) {
     case Format::text:
       write_text(kind, *cluster, ranks, times, intervals, out);
+      if (!alternatives.empty()) write_alternatives(times, alternatives, out);
       break;
     case Format::json:
-      write_json(kind, ranks, times, intervals, out);
+      write_json(kind, ranks, times, intervals, arguments.alternatives ? &alternatives : nullptr, out);
       break;
     case Format::csv:
-      write_csv(kind, ranks, times, intervals, out);
+      write_csv(kind, ranks, times, intervals, alternatives, out);
       break;
   }
 }

@@ -3,6 +3,7 @@
 
 #include "simulator/commands/collective/collective.hpp"
 #include "simulator/commands/predicting/collective_time.hpp"
+#include "simulator/costs/transfer.hpp"
 #include "simulator/schedule/collective.hpp"
 #include "simulator/terminal/command_line.hpp"
 #include "simulator/terminal/program.hpp"
@@ -34,6 +35,12 @@ RunSubcommand add_collective(CLI::App& options) {
       .add_option("--algorithm", arguments->algorithm,
                   "Algorithm of an all-reduce: ring, tree, ... (default: auto)")
       ->check(one_of(kAlgorithmNames));
+  options
+      .add_option("--software", arguments->software,
+                  "Whose calls they are: nccl-tests, xla (default: nccl-tests)")
+      ->check(one_of(kSoftwareNames));
+  options.add_flag("--alternatives", arguments->alternatives,
+                   "Give the times with every algorithm and protocol that NCCL could choose, too");
   options.add_flag("--uncertainty", arguments->uncertainty,
                    "Give times as intervals, from the uncertainty of each constant of the links");
   add_format(options, arguments->format);

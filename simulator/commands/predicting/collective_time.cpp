@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
 #include "models/text/toml_text.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/collectives/cost.hpp"
+#include "simulator/costs/nccl_constants.hpp"
 #include "simulator/engine/engine.hpp"
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/programs/algorithm.hpp"
@@ -77,11 +80,20 @@ std::vector<double> simulated_s(std::vector<Op> ops, const Cluster& cluster, int
   return end_s;
 }
 
+EngineOptions options_of(Protocol::Software software) {
+  EngineOptions options;
+  options.protocol.software = software;
+  return options;
+}
+
 // Finds the protocol that the cost model uses for a collective of this kind.
 class ProtocolOf {
 public:
-  ProtocolOf(Exchange kind, const Cluster& cluster, int ranks)
-      : kind_(kind), cluster_(cluster), members_(static_cast<std::size_t>(ranks)) {
+  ProtocolOf(Exchange kind, const Cluster& cluster, int ranks, Protocol protocol)
+      : kind_(kind),
+        cluster_(cluster),
+        protocol_(std::move(protocol)),
+        members_(static_cast<std::size_t>(ranks)) {
     std::iota(members_.begin(), members_.end(), 0);
   }
   std::string_view operator()(Algorithm algorithm, double bytes) {
@@ -90,14 +102,16 @@ public:
     if (fresh)
       plan->second = on_network(collective_plan(algorithm, cluster_, members_, 0), cluster_, members_);
     const StageOnNetwork& stage = plan->second.lanes.front().front();
-    if (kind_ == Exchange::all_reduce) return stage_cost(algorithm, stage, bytes, Protocol::nccl, 0).protocol;
-    if (kind_ == Exchange::send_receive) return message_cost(bytes, stage.shape, Protocol::nccl).protocol;
-    return ring_cost(static_cast<CollectiveKind>(kind_), bytes, stage.shape, Protocol::nccl).protocol;
+    if (kind_ == Exchange::all_reduce) return stage_cost(algorithm, stage, bytes, protocol_, 0).protocol;
+    if (kind_ == Exchange::send_receive) return message_cost(bytes, stage.shape, protocol_).protocol;
+    const double counted = kind_ == Exchange::all_to_all ? bytes / stage.shape.ranks : bytes;
+    return ring_cost(static_cast<CollectiveKind>(kind_), counted, stage.shape, protocol_).protocol;
   }
 
 private:
   Exchange kind_;
   const Cluster& cluster_;
+  Protocol protocol_;
   std::vector<Endpoint> members_;
   std::map<Algorithm, PlanOnNetwork> plans_;
 };
@@ -105,12 +119,14 @@ private:
 }  // namespace
 
 std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_ptr<const Cluster>& cluster,
-                                             int ranks, const std::vector<double>& bytes, Algorithm asked) {
+                                             int ranks, const std::vector<double>& bytes, Algorithm asked,
+                                             Protocol::Software software) {
   std::vector<Endpoint> members(static_cast<std::size_t>(ranks));
   std::iota(members.begin(), members.end(), 0);
   Scenario scenario;
   scenario.cluster = cluster;
   scenario.strategy.all_reduce = asked;
+  scenario.engine = options_of(software);
   if (const std::string why = asked == Algorithm::automatic ? "" : misfit(asked, *cluster, members);
       kind == Exchange::all_reduce && !why.empty())
     throw InputError({"--algorithm"}, fmt::format("is \"{}\", for a group with {}",
@@ -121,7 +137,7 @@ std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_pt
     for (std::size_t i = 0; i < bytes.size(); ++i) algorithms[i] = choice.of(members, bytes[i]);
 
   std::vector<CollectiveTime> times(bytes.size());
-  ProtocolOf protocol(kind, *cluster, ranks);
+  ProtocolOf protocol(kind, *cluster, ranks, scenario.engine.protocol);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     times[i].bytes = bytes[i];
     times[i].chosen = algorithms[i];
@@ -129,9 +145,43 @@ std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_pt
     if (!direct) times[i].algorithm = kAlgorithmNames[static_cast<std::size_t>(algorithms[i])];
     times[i].protocol = protocol(algorithms[i], bytes[i]);
   }
-  const std::vector<double> seconds = simulated_again_s(kind, *cluster, ranks, times, {});
+  const std::vector<double> seconds = simulated_again_s(kind, *cluster, ranks, times, scenario.engine);
   for (std::size_t i = 0; i < bytes.size(); ++i) times[i].time_s = seconds[i];
   return times;
+}
+
+std::vector<CollectiveAlternative> collective_alternatives(Exchange kind, const Cluster& cluster, int ranks,
+                                                           const std::vector<CollectiveTime>& times,
+                                                           Protocol::Software software) {
+  std::vector<CollectiveAlternative> found;
+  const bool direct = kind == Exchange::all_to_all || kind == Exchange::send_receive;
+  if (direct || ranks < 2 || cluster.node().device.compute_capability == 0) return found;
+  std::vector<Endpoint> members(static_cast<std::size_t>(ranks));
+  std::iota(members.begin(), members.end(), 0);
+  EngineOptions options = options_of(software);
+  std::vector<Algorithm> algorithms = {Algorithm::ring};
+  if (kind == Exchange::all_reduce) algorithms = candidates(cluster, members, options.protocol);
+  for (const Algorithm algorithm : algorithms)
+    for (std::size_t p = 0; p < nccl::kProtocols.size(); ++p) {
+      options.protocol.only = static_cast<int>(p);
+      ProtocolOf protocol(kind, cluster, ranks, options.protocol);
+      std::vector<CollectiveTime> with;
+      std::vector<std::size_t> sizes;
+      for (std::size_t i = 0; i < times.size(); ++i) {
+        if (protocol(algorithm, times[i].bytes) != nccl::kProtocols[p]) continue;
+        with.push_back(times[i]);
+        with.back().chosen = algorithm;
+        sizes.push_back(i);
+      }
+      if (with.empty()) continue;
+      CollectiveAlternative& one = found.emplace_back();
+      one.algorithm = algorithm;
+      one.protocol = nccl::kProtocols[p];
+      one.times_s.assign(times.size(), std::numeric_limits<double>::quiet_NaN());
+      const std::vector<double> seconds = simulated_again_s(kind, cluster, ranks, with, options);
+      for (std::size_t k = 0; k < sizes.size(); ++k) one.times_s[sizes[k]] = seconds[k];
+    }
+  return found;
 }
 
 std::vector<double> simulated_again_s(Exchange kind, const Cluster& cluster, int ranks,

@@ -32,12 +32,26 @@ struct CollectiveTime {
   std::string_view protocol;           // NCCL's "LL", "LL128" or "Simple"; empty if none is modelled
 };
 
+// The same collective with another algorithm and protocol of NCCL's.
+struct CollectiveAlternative {
+  Algorithm algorithm = Algorithm::ring;
+  std::string_view protocol;
+  std::vector<double> times_s;  // by size; NaN where NCCL does not have the pair
+};
+
 // Predicts each size (bytes) on the first `ranks` devices of the cluster, alone on the network, with the
 // engine's default options, in the same way as `rehearse simulate` predicts a collective of a training step.
 // `asked`: algorithm of all-reduces; automatic: the fastest for each size, as by default in a scenario.
 // Throws InputError if the algorithm does not fit.
 std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_ptr<const Cluster>& cluster,
-                                             int ranks, const std::vector<double>& bytes, Algorithm asked);
+                                             int ranks, const std::vector<double>& bytes, Algorithm asked,
+                                             Protocol::Software software = Protocol::nccl_tests);
+
+// Predicts the sizes with every algorithm and protocol that NCCL could have chosen here, the chosen ones
+// included. Empty where it has no choice: messages that go directly, and processors.
+std::vector<CollectiveAlternative> collective_alternatives(Exchange kind, const Cluster& cluster, int ranks,
+                                                           const std::vector<CollectiveTime>& times,
+                                                           Protocol::Software software);
 
 // Returns the seconds of the same sizes with the same algorithms, but with other options or on another
 // cluster.

@@ -18,12 +18,15 @@ constexpr double kLargeBytes = 1048576, kScatter = 0.014, kScatterOfSmall = 0.04
 
 std::vector<Uncertainty> collective_uncertainties(Exchange kind,
                                                   const std::shared_ptr<const Cluster>& cluster, int ranks,
-                                                  const std::vector<CollectiveTime>& predicted) {
+                                                  const std::vector<CollectiveTime>& predicted,
+                                                  Protocol::Software software) {
   std::vector<std::vector<Uncertainty::Effect>> effects(predicted.size());
-  for (const LinkConstant& constant : link_constants(*cluster, EngineOptions{}.protocol)) {
+  EngineOptions as_predicted;
+  as_predicted.protocol.software = software;
+  for (const LinkConstant& constant : link_constants(*cluster, as_predicted.protocol)) {
     const auto with = [&](double deviations) {
       std::shared_ptr<const Cluster> changed = cluster;
-      EngineOptions options;
+      EngineOptions options = as_predicted;
       constant.change(changed, options, std::exp(deviations * constant.deviation));
       return simulated_again_s(kind, *changed, ranks, predicted, options);
     };

@@ -11,6 +11,7 @@ namespace rehearse {
 // chooses them by its own constants, whatever the links reach.
 std::vector<Uncertainty> collective_uncertainties(Exchange kind,
                                                   const std::shared_ptr<const Cluster>& cluster, int ranks,
-                                                  const std::vector<CollectiveTime>& predicted);
+                                                  const std::vector<CollectiveTime>& predicted,
+                                                  Protocol::Software software = Protocol::nccl_tests);
 
 }  // namespace rehearse

@@ -23,13 +23,13 @@
 namespace rehearse {
 namespace {
 
-constexpr std::array<std::string_view, 12> kColumns = {
-    "id",      "source", "note",      "group",    "collective",      "cluster.preset", "cluster.nodes",
-    "devices", "bytes",  "algorithm", "issue_us", "measured_time_us"};
+constexpr std::array<std::string_view, 13> kColumns = {
+    "id",      "source", "note",      "group",    "collective", "cluster.preset",  "cluster.nodes",
+    "devices", "bytes",  "algorithm", "software", "issue_us",   "measured_time_us"};
 constexpr std::array<std::string_view, 4> kNeeded = {"id", "source", "bytes", "measured_time_us"};
-constexpr std::array<std::string_view, 7> kSettable = {
+constexpr std::array<std::string_view, 8> kSettable = {
     "cluster.preset", "cluster.file", "cluster.nodes", "cluster.devices_per_node",
-    "devices",        "collective",   "algorithm"};
+    "devices",        "collective",   "algorithm",     "software"};
 
 template <class Names>
 std::string checked_name(const std::string& found, const Names& names, std::string_view what,
@@ -67,6 +67,7 @@ void set(MeasuredCollective& row, std::string_view key, const std::string& value
   if (key == "devices") row.devices = whole_from(value, key, place);
   if (key == "collective") row.kind = checked_name(value, kExchangeNames, key, place);
   if (key == "algorithm") row.algorithm = checked_name(value, kAlgorithmNames, key, place);
+  if (key == "software") row.software = checked_name(value, kSoftwareNames, key, place);
 }
 
 std::vector<std::string> words_of(const std::string& line) {
@@ -289,7 +290,7 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
                                                      const std::vector<std::string>& overrides,
                                                      bool with_uncertainty) {
   const auto settings = settings_of(overrides);
-  using Where = std::tuple<std::string, std::string, int, int, int, std::string>;
+  using Where = std::tuple<std::string, std::string, int, int, int, std::string, std::string>;
   std::map<Where, std::vector<std::size_t>> together;
   std::vector<PredictedCollective> predicted(table.rows.size());
   const auto index = [](const auto& names, const std::string& wanted) {
@@ -309,10 +310,11 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
                                           fmt::join(kExchangeNames, ", ")));
     if (c.nodes == 0 || c.devices_per_node == 0)
       predicted[i].note = find_devices(c, static_cast<Exchange>(index(kExchangeNames, c.kind)));
-    together[{c.kind, c.cluster, c.nodes, c.devices, c.devices_per_node, c.algorithm}].push_back(i);
+    together[{c.kind, c.cluster, c.nodes, c.devices, c.devices_per_node, c.algorithm, c.software}].push_back(
+        i);
   }
   for (const auto& [where, rows] : together) {
-    const auto& [name, cluster_name, nodes, devices, devices_per_node, algorithm] = where;
+    const auto& [name, cluster_name, nodes, devices, devices_per_node, algorithm, software_name] = where;
     const auto cluster = collective_cluster({cluster_name, nodes, devices, devices_per_node, {}});
     const int ranks = devices > 0 ? devices : cluster->devices();
     if (ranks < 2 || ranks > cluster->devices())
@@ -322,10 +324,11 @@ std::vector<PredictedCollective> predict_collectives(const MeasurementTable& tab
     std::vector<double> bytes;
     for (const std::size_t i : rows) bytes.push_back(table.rows[i].collective->bytes);
     const auto kind = static_cast<Exchange>(index(kExchangeNames, name));
+    const auto software = static_cast<Protocol::Software>(index(kSoftwareNames, software_name));
     const std::vector<CollectiveTime> times = collective_times(
-        kind, cluster, ranks, bytes, static_cast<Algorithm>(index(kAlgorithmNames, algorithm)));
+        kind, cluster, ranks, bytes, static_cast<Algorithm>(index(kAlgorithmNames, algorithm)), software);
     std::vector<Uncertainty> found;
-    if (with_uncertainty) found = collective_uncertainties(kind, cluster, ranks, times);
+    if (with_uncertainty) found = collective_uncertainties(kind, cluster, ranks, times, software);
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const double issue_s = table.rows[rows[k]].collective->issue_s;
       predicted[rows[k]].time_s = std::max(times[k].time_s, issue_s);

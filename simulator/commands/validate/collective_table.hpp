@@ -15,8 +15,8 @@ namespace rehearse {
 bool is_collective_table(const std::string& text);
 
 // Parses a table of collectives. CSV columns: id, source, note, group, collective, cluster.preset,
-// cluster.nodes, devices, bytes, algorithm, issue_us, measured_time_us; all but id, source, bytes and
-// measured_time_us may be missing or empty. From nccl-tests' output it reads the sizes, the out-of-place
+// cluster.nodes, devices, bytes, algorithm, software, issue_us, measured_time_us; all but id, source, bytes
+// and measured_time_us may be missing or empty. From nccl-tests' output it reads the sizes, the out-of-place
 // times, the ranks that are listed and the ratio of the two bandwidths, which depends on the number of ranks.
 // The collective is the one that the output names, otherwise an all-reduce if there is a reduction. A last
 // line that is cut short is left out. Throws InputError for anything else.
@@ -32,8 +32,9 @@ struct PredictedCollective {
 
 // Predicts each row. Calls follow each other at intervals of the collective's time or of the time that the
 // host takes to issue it (issue_us), whichever is longer. `overrides` ("key=value") set or replace, for all
-// rows, cluster.preset, cluster.file, cluster.nodes, cluster.devices_per_node, devices, collective and
-// algorithm. Throws InputError for a row whose cluster is unknown, or that does not fit its cluster.
+// rows, cluster.preset, cluster.file, cluster.nodes, cluster.devices_per_node, devices, collective,
+// algorithm and software. Throws InputError for a row whose cluster is unknown, or that does not fit its
+// cluster.
 std::vector<PredictedCollective> predict_collectives(const MeasurementTable& table,
                                                      const std::vector<std::string>& overrides,
                                                      bool with_uncertainty = false);

@@ -19,6 +19,7 @@ struct MeasuredCollective {
   double bytes = 0;    // counted as in collective_time.hpp
   double issue_s = 0;  // time that the host takes to issue it on all devices, a minimum of the measured time
   std::string algorithm = "auto";
+  std::string software = "nccl-tests";  // one of kSoftwareNames
 };
 
 struct PublishedRow {
