@@ -420,6 +420,8 @@ private:
     } else if (draft_.has("decoder-first-pipeline-num-layers") ||
                draft_.has("decoder-last-pipeline-num-layers")) {
       ends(stages, chunks);
+    } else {
+      even(stages * chunks);
     }
     if (chunks > 1) {
       draft_.set_text("strategy.schedule", "interleaved", from);
@@ -427,6 +429,19 @@ private:
     }
     draft_.set("strategy.blocking_p2p", chunks <= 1 || draft_.on("no-overlap-p2p-communication"),
                "no-overlap-p2p-communication");
+  }
+
+  // All parts have the same number of layers, whatever the embedding and the head take, unless these are
+  // counted as a layer each (megatron/core/transformer/transformer_block.py, get_num_layers_to_build).
+  void even(double parts) {
+    const bool embedding = draft_.on("account-for-embedding-in-pipeline-split"),
+               head = draft_.on("account-for-loss-in-pipeline-split");
+    const double each = (layers() + embedding + head) / parts;
+    if (each < 1 || each != std::floor(each) || parts > 10'000) return;  // left to the balance of times
+    std::vector<int> sizes(static_cast<std::size_t>(parts), static_cast<int>(each));
+    if (!embedding) ++sizes.front();
+    if (!head) ++sizes.back();
+    draft_.set_toml("strategy.stage_layers", fmt::format("[{}]", fmt::join(sizes, ", ")), "num-layers");
   }
 
   // The first and the last stage have their own number of layers.

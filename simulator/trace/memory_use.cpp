@@ -24,7 +24,7 @@ double sum(const BytesByKind& bytes) {
 MemoryPeak peak_of(const Trace& trace, int rank_class, int step, TensorMemory memory = TensorMemory::device) {
   const MemoryTimeline timeline = memory_timeline(trace, rank_class, step, memory);
   BytesByKind now = timeline.persistent;
-  MemoryPeak peak{rank_class, false, sum(now), now};
+  MemoryPeak peak{rank_class, false, sum(now), now, sum(now)};
   for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
     const MemoryChange& change = timeline.changes[i];
     now[static_cast<std::size_t>(change.kind)] += change.bytes;
@@ -128,6 +128,7 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
     }
     if (beside == nullptr) continue;
     peak.total += beside->total;
+    peak.persistent += beside->persistent;
     for (std::size_t kind = 0; kind < peak.by_kind.size(); ++kind)
       peak.by_kind[kind] += beside->by_kind[kind];
   }
