@@ -61,6 +61,11 @@ void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, cons
   else
     add_gelu(cost, bytes);
   cost.saved_bytes = (t.gated ? 2 : t.relu ? 0 : 1) * bytes;
+  // The function's input, of which a gated one has two, beside what the next product saves of its result.
+  constexpr double kResult = 2;
+  if (const double given = to.pass.kernels.gate_saved_bytes; t.gated && given > 0)
+    cost.saved_bytes = (given - kResult) / kResult * bytes;
+  cost.working_bytes = (t.gated ? 3 : 2) * bytes;  // gradients of its result and of its inputs
 }
 
 // Writes the product back to the hidden width, which saves its input.

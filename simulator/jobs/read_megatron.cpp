@@ -144,6 +144,7 @@ public:
     sharding();
     memory();
     draft_.set_text("training.framework", "megatron-2022");
+    kernels();
     draft_.set("strategy.scatter_gather", false);
     draft_.note(
         "The framework preset is megatron-2022, with the overlap and the attention that the arguments ask "
@@ -396,6 +397,22 @@ private:
       draft_.set_text("strategy.tensor_overlap",
                       draft_.on("no-async-tensor-model-parallel-allreduce") ? "none" : "weight-gradients",
                       "no-async-tensor-model-parallel-allreduce");
+  }
+
+  // What Transformer Engine and the fused loss take of memory, which the framework preset does not say.
+  void kernels() {
+    if (draft_.text("transformer-impl") == "transformer_engine")
+      draft_.set("framework.transformer_engine", true, "transformer-impl");
+    if (!draft_.on("cross-entropy-loss-fusion")) return;
+    // Transformer Engine overwrites the logits; the compiled functions of
+    // megatron/core/fusions/fused_cross_entropy.py hold them, a copy in fp32 and the exponentials.
+    const bool in_place = draft_.text("cross-entropy-fusion-impl") == "te";
+    draft_.set_toml("framework.loss_peak_bytes_per_logit",
+                    fmt::format("{{value = {}, basis = \"published\", source = \"counted in {}\"}}",
+                                in_place ? 2 : 10,
+                                in_place ? "transformer_engine/pytorch/triton/cross_entropy.py"
+                                         : "megatron/core/fusions/fused_cross_entropy.py"),
+                    "cross-entropy-loss-fusion");
   }
 
   void pipeline() {

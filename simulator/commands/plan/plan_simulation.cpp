@@ -133,9 +133,9 @@ bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, i
 PlanFigures figures_of(const Prediction& prediction) {
   PlanFigures figures;
   take(figures, prediction.metrics);
-  figures.reserved_bytes =
-      reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints, *prediction.scenario.cluster)
-          .total();
+  figures.reserved_bytes = reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints,
+                                          *prediction.scenario.cluster, prediction.scenario.framework)
+                               .total();
   figures.without_gradients_s = without_gradients_s(prediction);
   figures.result = json_text(to_json(prediction.result()));
   return figures;
@@ -150,7 +150,8 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
               more = few + std::max(scenario.strategy.pipeline, 2);
     Plan small = write_schedule(all > more ? with_microbatches(scenario, more) : scenario);
     figures.memory_bytes = peak_worker_bytes(*small.schedule);
-    figures.reserved_bytes = reserved_bytes(*small.schedule, small.endpoints, *scenario.cluster).total();
+    figures.reserved_bytes =
+        reserved_bytes(*small.schedule, small.endpoints, *scenario.cluster, scenario.framework).total();
     if (!memory.fits(figures)) {
       figures.status = PlanFigures::Status::too_large;
       return figures;

@@ -60,7 +60,8 @@ Prediction extended(const Metrics& shorter, int less, Prediction longer, int mor
 
 bool fits_with_reserve(const Prediction& p) {
   const MemoryUse& use = p.metrics.memory;
-  const double reserved = reserved_bytes(*p.plan.schedule, p.plan.endpoints, *p.scenario.cluster).total();
+  const double reserved =
+      reserved_bytes(*p.plan.schedule, p.plan.endpoints, *p.scenario.cluster, p.scenario.framework).total();
   return use.capacity <= 0 || use.total + reserved <= use.capacity;
 }
 

@@ -61,14 +61,21 @@ PredictedMemory predicted_memory(const Prediction& prediction, MeasuredMemory::O
     if (stage != MeasuredMemory::Of::fullest && stage_of(program.name) != wanted) continue;
     if (peak.total <= memory.peak_bytes) continue;
     memory.peak_bytes = peak.total;
-    memory.static_bytes = peak.persistent;
+    memory.static_bytes = peak.update;
   }
-  const double outside =
-      reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints, *prediction.scenario.cluster)
-          .total();
-  memory.reserved_bytes = memory.reserved_low_bytes = memory.reserved_high_bytes = memory.peak_bytes;
+  const ReservedBytes outside = reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints,
+                                               *prediction.scenario.cluster, prediction.scenario.framework);
+  memory.peak_bytes += outside.workspaces;
+  memory.static_bytes += outside.workspaces;
+  const Schedule& schedule = *prediction.plan.schedule;
+  const double recorded = recorded_bytes(schedule, prediction.scenario.framework);
+  const bool waits = prediction.scenario.strategy.pipeline > 1;
+  const AllocatorBytes allocator = allocator_bytes(memory.peak_bytes, recorded, waits);
+  memory.reserved_bytes = allocator.expected;
+  memory.reserved_low_bytes = allocator.low;
+  memory.reserved_high_bytes = allocator.high;
   const MemoryUse& use = prediction.metrics.memory;
-  memory.out_of_memory = use.capacity > 0 && use.total + outside > use.capacity;
+  memory.out_of_memory = use.capacity > 0 && needed_bytes(use.total, outside) > use.capacity;
   return memory;
 }
 
