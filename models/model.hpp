@@ -59,6 +59,9 @@ struct FrameworkKernels {
   // save per element of the norm's input (4). gate_saved_bytes: what a gated activation function and the
   // product behind it save per element of the inner width (6).
   double loss_peak_bytes = 0, norm_saved_bytes = 0, gate_saved_bytes = 0;
+  // Results of the experts' activation function are weighted with the router's probabilities, so that results
+  // of the experts need not be saved for the gradients of these; one that is not gated saves both.
+  bool weighted_activations = false;
   // Queries are saved as a view of the product that made them, which keeps its keys and values, too.
   bool packed_queries = false;
 };

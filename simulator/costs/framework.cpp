@@ -35,12 +35,15 @@ Framework read_framework(Section& section, const std::string& name) {
   framework.loss_peak_bytes = read_sourced(section, "loss_peak_bytes_per_logit", {0, 1e4}, 1);
   framework.norm_saved_bytes = read_sourced(section, "norm_saved_bytes_per_element", {0, 1e4}, 1);
   framework.gate_saved_bytes = read_sourced(section, "gate_saved_bytes_per_element", {0, 1e4}, 1);
+  framework.weighted_activations = section.boolean("weighted_activations", false);
   framework.packed_queries = section.boolean("packed_queries", false);
   framework.gradient_copy_bytes = read_sourced(section, "gradient_copy_bytes_per_parameter", {0, 1e4}, 1);
-  framework.transformer_engine = section.boolean("transformer_engine", false);
+  framework.engine_workspaces = static_cast<int>(section.integer("engine_workspaces", 0, 100, 0));
+  framework.deterministic_products = section.boolean("deterministic_products", false);
   framework.records_streams = section.boolean("records_streams", false);
   framework.bucket_buffer_bytes = read_sourced(section, "bucket_buffers_gib", {0, 1e4}, 1073741824);
   framework.host_memory_factor = read_sourced(section, "host_memory_factor", {0, 1e3}, 1);
+  framework.whole_gradients = section.boolean("whole_gradients", false);
   framework.gather_copies = section.boolean("gather_copies", false);
   framework.held_gather_buffers = section.boolean("held_gather_buffers", false);
   section.finish();
@@ -57,6 +60,7 @@ FrameworkKernels Framework::kernels() const {
   kernels.norm_saved_bytes = norm_saved_bytes.value;
   kernels.gate_saved_bytes = gate_saved_bytes.value;
   kernels.packed_queries = packed_queries;
+  kernels.weighted_activations = weighted_activations;
   return kernels;
 }
 

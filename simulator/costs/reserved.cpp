@@ -45,19 +45,23 @@ double channels_of(const std::vector<int>& members, const Cluster& cluster) {
 // parseChosenWorkspaceSize: 2 x 4,096 + 8 x 16 KiB for each handle and stream, 32 MiB on Hopper and later, as
 // NVIDIA's documentation of cuBLAS recommends; the thread of the backward pass has a handle of its own.
 // Transformer Engine v2.9, transformer_engine/pytorch/module/base.py, get_cublas_workspace_size_bytes: 4 MiB,
-// 32 MiB on Hopper and later; four more for products of single experts (get_multi_stream_cublas_workspace).
-double workspace_bytes(const Device& device, const Framework& framework, bool experts) {
-  constexpr int kHopper = 90, kHandles = 2, kStreams = 4;
+// 32 MiB on Hopper and later.
+double workspace_bytes(const Device& device, const Framework& framework) {
+  constexpr int kHopper = 90, kHandles = 2;
   const bool hopper = device.compute_capability >= kHopper;
-  const double cublas = kHandles * (hopper ? 32 * kMiB : (2 * 4096 + 8 * 16) * 1024.0);
-  if (!framework.transformer_engine) return cublas;
-  return cublas + (hopper ? 32 : 4) * kMiB * (experts ? 1 + kStreams : 1);
+  const double usual = hopper ? 32 * kMiB : (2 * 4096 + 8 * 16) * 1024.0;
+  return kHandles * (framework.deterministic_products ? 8 * 4096 * 1024.0 : usual) +
+         framework.engine_workspaces * (hopper ? 32 : 4) * kMiB;
 }
+
+// What the driver keeps of a device's memory: PyTorch's messages of jobs out of memory tell a capacity
+// of 79.10 to 79.33 GiB for an H100 of 80.
+constexpr double kDriverShare = 0.01;
 
 }  // namespace
 
-// Measured with 4 A100s and NVLink: 544 MiB for a communicator of two ranks, 688 MiB for more (NVIDIA/nccl issue
-// 964). An all-to-all connects all pairs in a node over 32 channels, by 10 and 2 MiB each (issue 1685).
+// Measured with 4 A100s and NVLink: 544 MiB for a communicator of two ranks, 688 MiB for more (NVIDIA/nccl
+// issue 964). An all-to-all connects all pairs in a node over 32 channels, by 10 and 2 MiB each (issue 1685).
 double most_communicator_bytes(std::size_t members, bool all_to_all, const Cluster& cluster) {
   constexpr double kTwo = 544 * kMiB, kMore = 688 * kMiB, kPair = 32 * 12 * kMiB;
   if (members < 2) return 0;
@@ -77,14 +81,15 @@ constexpr double kExpectedShare = 1.05, kMostShare = 1.16;
 
 AllocatorBytes allocator_bytes(double allocated, double recorded, bool waits) {
   // A tensor that was recorded on the stream of a collective is reused only when the device has passed the
-  // collective (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, recordStream). A process that runs ahead has
-  // issued the forward pass by then; how far it is ahead differs between jobs.
+  // collective (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, recordStream). A process that runs ahead
+  // has issued the forward pass by then; how far it is ahead differs between jobs.
   return {allocated, allocated, kExpectedShare * allocated + (waits ? 0 : recorded),
           kMostShare * allocated + 2 * recorded};
 }
 
 double needed_bytes(double tensors, const ReservedBytes& reserved) {
-  return kMostShare * (tensors + reserved.workspaces) + reserved.context + reserved.most_communication;
+  return kMostShare * (tensors + reserved.workspaces) + reserved.context + reserved.driver +
+         reserved.most_communication;
 }
 
 double recorded_bytes(const Schedule& schedule, const Framework& framework) {
@@ -101,20 +106,18 @@ double recorded_bytes(const Schedule& schedule, const Framework& framework) {
   return most;
 }
 
-ReservedBytes reserved_on(const Device& device, const Framework& framework, bool experts) {
+ReservedBytes reserved_on(const Device& device, const Framework& framework) {
   ReservedBytes reserved;
   if (device.compute_capability == 0) return reserved;
   reserved.context = kContextBytes;
-  reserved.workspaces = workspace_bytes(device, framework, experts);
+  reserved.workspaces = workspace_bytes(device, framework);
+  reserved.driver = kDriverShare * device.memory_bytes.value;
   return reserved;
 }
 
 ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& endpoints,
                              const Cluster& cluster, const Framework& framework) {
-  const bool experts = std::any_of(schedule.works.begin(), schedule.works.end(), [](const Work& work) {
-    return std::any_of(work.kernels.begin(), work.kernels.end(), [](const Kernel& k) { return k.routed; });
-  });
-  ReservedBytes reserved = reserved_on(cluster.node().device, framework, experts);
+  ReservedBytes reserved = reserved_on(cluster.node().device, framework);
   if (reserved.context == 0) return reserved;
   for (const Program& program : schedule.programs) {
     if (program.role != kWorkers) continue;
@@ -133,7 +136,10 @@ ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& e
       bool& its = groups[group_members(schedule.roles[kWorkers], group, rank)];
       its = its || all_to_all;
     }
-    double bytes = 0, most = 0;
+    // Messages between pipeline stages have a communicator of their own, whose pairs connect.
+    const bool exchanges = std::any_of(program.ops.begin(), program.ops.end(),
+                                       [](const Op& op) { return op.kind == OpKind::exchange; });
+    double bytes = 0, most = exchanges ? most_communicator_bytes(2, false, cluster) : 0;
     for (const auto& [group, all_to_all] : groups) {
       std::vector<int> members;
       for (const int member : group) members.push_back(endpoints[static_cast<std::size_t>(member)]);

@@ -13,8 +13,9 @@ struct ReservedBytes {
   double communication = 0;  // buffers of NCCL's connections, if all collectives go around rings
   // The same as measured of communicators whose ranks are also connected pair by pair.
   double most_communication = 0;
-  double workspaces = 0;     // of cuBLAS and Transformer Engine, which PyTorch's allocator hands out
-  double total() const { return context + communication + workspaces; }
+  double workspaces = 0;  // of cuBLAS and Transformer Engine, which PyTorch's allocator hands out
+  double driver = 0;      // what the driver keeps of the device's memory
+  double total() const { return context + communication + workspaces + driver; }
 };
 
 // Memory that PyTorch's allocator reserves for tensors and workspaces of `allocated` bytes, as an interval.
@@ -39,8 +40,8 @@ double recorded_bytes(const Schedule& schedule, const Framework& framework);
 ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& endpoints,
                              const Cluster& cluster, const Framework& framework = {});
 
-// Returns the memory on a device without communicators. `experts`: products of single experts.
-ReservedBytes reserved_on(const Device& device, const Framework& framework, bool experts);
+// Returns the memory on a device without communicators.
+ReservedBytes reserved_on(const Device& device, const Framework& framework);
 // Returns the bytes that NCCL holds for one communicator of these members.
 double communicator_bytes(const std::vector<int>& members, const Cluster& cluster);
 

@@ -182,6 +182,8 @@ constexpr JobName kNames[] = {
     {"cross-entropy-loss-fusion"},
     {"cross-entropy-fusion-impl"},
     {"transformer-impl"},
+    {"moe-grouped-gemm"},
+    {"deterministic-mode"},
     {"fine-grained-activation-offloading", unmodelled},
     {"offload-modules", unmodelled},
     {"no-persist-layer-norm", unmodelled},

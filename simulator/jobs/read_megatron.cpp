@@ -402,17 +402,22 @@ private:
   // What Transformer Engine and the fused loss take of memory, which the framework preset does not say.
   void kernels() {
     if (draft_.text("transformer-impl") == "transformer_engine")
-      draft_.set("framework.transformer_engine", true, "transformer-impl");
+      draft_.set("framework.engine_workspaces", draft_.on("moe-grouped-gemm") ? 5.0 : 1.0,
+                 "transformer-impl");
+    // TEGroupedMLP in megatron/core/transformer/moe/experts.py, since 2025.
+    if (draft_.on("moe-grouped-gemm")) draft_.set("framework.weighted_activations", true, "moe-grouped-gemm");
+    if (draft_.on("deterministic-mode"))
+      draft_.set("framework.deterministic_products", true, "deterministic-mode");
     if (!draft_.on("cross-entropy-loss-fusion")) return;
     // Transformer Engine overwrites the logits; the compiled functions of
     // megatron/core/fusions/fused_cross_entropy.py hold them, a copy in fp32 and the exponentials.
     const bool in_place = draft_.text("cross-entropy-fusion-impl") == "te";
-    draft_.set_toml("framework.loss_peak_bytes_per_logit",
-                    fmt::format("{{value = {}, basis = \"published\", source = \"counted in {}\"}}",
-                                in_place ? 2 : 10,
-                                in_place ? "transformer_engine/pytorch/triton/cross_entropy.py"
-                                         : "megatron/core/fusions/fused_cross_entropy.py"),
-                    "cross-entropy-loss-fusion");
+    draft_.set_toml(
+        "framework.loss_peak_bytes_per_logit",
+        fmt::format("{{value = {}, basis = \"published\", source = \"counted in {}\"}}", in_place ? 2 : 10,
+                    in_place ? "transformer_engine/pytorch/triton/cross_entropy.py"
+                             : "megatron/core/fusions/fused_cross_entropy.py"),
+        "cross-entropy-loss-fusion");
   }
 
   void pipeline() {

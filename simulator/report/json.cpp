@@ -174,6 +174,7 @@ ordered_json to_json(const Result& result) {
   json["memory_bytes"]["reserved"] = {{"context", reserved.context},
                                       {"communication", reserved.communication},
                                       {"workspaces", reserved.workspaces},
+                                      {"driver", reserved.driver},
                                       {"most_communication", reserved.most_communication}};
   const AllocatorBytes allocator = allocator_bytes(
       m.memory.total + reserved.workspaces, recorded_bytes(*result.plan.schedule, result.scenario.framework),

@@ -40,7 +40,9 @@ MemoryPeak peak_of(const Trace& trace, int rank_class, int step, TensorMemory me
     const MemoryChange& change = timeline.changes[i];
     now[static_cast<std::size_t>(change.kind)] += change.bytes;
     const double total = sum(now);
-    if (change.time_s >= update_s) peak.update = std::max(peak.update, total);
+    // At the update's beginning, what the backward pass used is freed first.
+    if (change.time_s > update_s || (change.time_s == update_s && change.bytes > 0))
+      peak.update = std::max(peak.update, total);
     if (total > peak.total) {
       peak.total = total;
       peak.by_kind = now;
