@@ -271,6 +271,7 @@ std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, doub
 // `kept_keys` keys, and of keys and values only the device's own.
 double saved_by_attention(const Transformer& t, const PassShape& pass, const Sizes& z, double kept_keys) {
   double bytes = z.bytes(z.queries);  // Q
+  if (pass.kernels.packed_queries && !heads_share_keys(z)) bytes += z.bytes(z.keys + z.values);
   if (pass.attention != AttentionKernels::unfused)
     return bytes + z.bytes(pass.kernels.expanded_keys ? z.queries + z.context : z.keys + z.values) +
            logarithms_of_sums(z);
@@ -283,6 +284,16 @@ double saved_by_attention(const Transformer& t, const PassShape& pass, const Siz
   if (t.attention_softcap) bytes += z.element * scores;
   if (t.attention_sinks) bytes += z.bytes(z.heads);
   return bytes;
+}
+
+// Bytes that the backward pass of attention holds beside what is saved: the gradients of its result, queries,
+// keys and values, and either a sum for the queries in fp32 (FlashAttention-2) or the gradients of the
+// softmax and of the scores.
+double working_of_attention(const PassShape& pass, const Sizes& z, double kept_keys) {
+  const double gradients = z.bytes(z.context + z.queries + z.keys + z.values);
+  constexpr double kFp32 = 4;
+  return gradients + (pass.attention == AttentionKernels::unfused ? 2 * z.element * score_count(z, kept_keys)
+                                                                  : kFp32 * z.tokens * z.queries);
 }
 
 // Returns the steps of ring attention. With a zigzag split, a rank computes all of the first part and half of
@@ -389,6 +400,7 @@ int add_attention(TransformerWriter& to, int input, bool local, bool rotary) {
   // Fused attention recomputes its scores in any case.
   if (to.pass.recompute == Recompute::selective && !fused) cost->recompute = cost->forward;
   cost->saved_bytes = saved_by_attention(t, to.pass, z, kept_keys);
+  cost->working_bytes = working_of_attention(to.pass, z, kept_keys);
   if (t.relative_positions > 0) add_relative_positions(*cost, to, z);
   if (t.attention_sinks) {  // gradients: sums over the tokens of each token's share of the sinks
     cost->parameters += z.heads;

@@ -61,6 +61,11 @@ void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, cons
   else
     add_gelu(cost, bytes);
   cost.saved_bytes = (t.gated ? 2 : t.relu ? 0 : 1) * bytes;
+  // The function's input, of which a gated one has two, beside what the next product saves of its result.
+  constexpr double kResult = 2;
+  if (const double given = to.pass.kernels.gate_saved_bytes; t.gated && given > 0)
+    cost.saved_bytes = (given - kResult) / kResult * bytes;
+  cost.working_bytes = (t.gated ? 3 : 2) * bytes;  // gradients of its result and of its inputs
 }
 
 // Writes the product back to the hidden width, which saves its input.
@@ -170,6 +175,7 @@ int add_experts(TransformerWriter& to, int input) {
   const bool fused = to.pass.kernels.fused_experts;
   const double inner_width = inner_of(SegmentKind::expert_up);
   write_up(*cost, to, z, s, inner_width, fused);
+  if (to.pass.kernels.weighted_activations && !t.gated) cost->saved_bytes += z.element * s.rows * inner_width;
   const double up_width = (t.gated ? 2 : 1) * inner_width;
   add_routed_casts(*cost, to, s.rows, z.hidden, fused ? 0 : up_width);
   add_stash(*cost, to, s.rows, z.hidden, up_width);
@@ -187,7 +193,7 @@ int add_experts(TransformerWriter& to, int input) {
   cost->forward.push_back(moves((chosen + 1) * z.activation, chosen, 1));
   cost->backward_input.push_back(moves((2 * chosen + 1) * z.activation, chosen + 1, chosen));
   add_routed_copies(*cost, to.pass.kernels.routed_copies, chosen * z.activation);
-  cost->saved_bytes = chosen * z.activation;
+  if (!to.pass.kernels.weighted_activations) cost->saved_bytes = chosen * z.activation;
   mark_routed(to.layer.layer());
   if (t.shared_expert == 0) return to.layer.last();
 

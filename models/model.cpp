@@ -1,5 +1,6 @@
 #include "models/model.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -38,6 +39,21 @@ double unfused_loss_bytes(Precision precision) {
   return element_bytes(precision) < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
 }
 
+namespace {
+
+constexpr double kSoftmaxBytes = 4;
+
+// Forward, Megatron-LM's loss holds the logits and a copy in fp32 that becomes the softmax; backward, the
+// softmax becomes the gradient, which is cast to the precision of the logits
+// (megatron/core/tensor_parallel/cross_entropy.py).
+double loss_peak_bytes(const PassShape& pass) {
+  constexpr double kCounted = 2;  // the given bytes are those of 16-bit logits
+  const double element = element_bytes(pass.precision), given = pass.kernels.loss_peak_bytes;
+  return given > 0 ? given + element - kCounted : kSoftmaxBytes + element;
+}
+
+}  // namespace
+
 // All kernels are in the segment `sums`, including those for the maximum and the loss of each token.
 void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows, double vocabulary) {
   constexpr double kSumBytes = 4;
@@ -55,7 +71,8 @@ void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows
   cost.backward_input.push_back(moves_between((1 - kLossForwardShare) * bytes * local, 8, 6));
   cost.forward.back().loss = cost.backward_input.back().loss = true;
   cost.logits = local;
-  cost.saved_bytes = kSoftmaxBytes * local;
+  cost.saved_bytes = cost.loss_saved_bytes = std::min(kSoftmaxBytes, loss_peak_bytes(pass)) * local;
+  cost.working_bytes = loss_peak_bytes(pass) * local - cost.saved_bytes;
   layer.add(SegmentKind::loss, {layer.last() - 1, layer.last()}, {});
 }
 

@@ -54,6 +54,16 @@ struct FrameworkKernels {
   // What experts save for the backward pass is copied to a stash and back, because the next layer reuses
   // buffers for a number of rows that is not known beforehand.
   bool stashed_experts = false;
+  // Memory in bytes per 16-bit element; 0: that of fused kernels. loss_peak_bytes: the most that logits, their
+  // copies and gradients take at once, per logit (6). norm_saved_bytes: what a norm and the product behind it
+  // save per element of the norm's input (4). gate_saved_bytes: what a gated activation function and the
+  // product behind it save per element of the inner width (6).
+  double loss_peak_bytes = 0, norm_saved_bytes = 0, gate_saved_bytes = 0;
+  // Results of the experts' activation function are weighted with the router's probabilities, so that results
+  // of the experts need not be saved for the gradients of these; one that is not gated saves both.
+  bool weighted_activations = false;
+  // Queries are saved as a view of the product that made them, which keeps its keys and values, too.
+  bool packed_queries = false;
 };
 
 // How one pass of the model is divided: everything that a layer's costs depend on.
@@ -85,10 +95,12 @@ struct LayerCost {
   std::vector<Kernel> backward_weight;  // gradient of the weights
   double output_bytes = 0;  // the activation passed to the next layer (its gradient has the same size)
   double saved_bytes = 0;   // activations saved from the forward to the backward pass
+  // The most bytes that a pass holds at once beside what is saved, received and passed on.
+  double working_bytes = 0;
   double logits = 0;        // elements of the outputs that the loss reads
+  // The part of saved_bytes that the loss saves: the softmax in fp32, or the logits that it overwrites.
+  double loss_saved_bytes = 0;
 };
-// Bytes per logit in saved_bytes for the softmax, which the loss saves in fp32.
-inline constexpr double kSoftmaxBytes = 4;
 
 // The shapes of models beside transformers. The .cpp files give the sources of formulas.
 struct Convolution {  // one layer of a convolutional network; `kind` determines which fields apply

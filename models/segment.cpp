@@ -75,7 +75,9 @@ LayerCost merged(const Layer& layer) {
     append(all.backward_weight, segment.cost.backward_weight);
     all.parameters += segment.cost.parameters;
     all.saved_bytes += segment.cost.saved_bytes;
+    all.working_bytes = std::max(all.working_bytes, segment.cost.working_bytes);
     all.logits += segment.cost.logits;
+    all.loss_saved_bytes += segment.cost.loss_saved_bytes;
   }
   return all;
 }

@@ -199,6 +199,8 @@ int add_norm(TransformerWriter& to, int input) {
     for (auto* pass : {&cost.forward, &cost.backward_input, &cost.backward_weight}) scale(*pass, factor);
   }
   cost.saved_bytes = 2 * z.activation;
+  if (const double given = to.pass.kernels.norm_saved_bytes; given > 0)
+    cost.saved_bytes *= given / 4;  // 4 for two arrays in 16 bits
   return to.layer.last();
 }
 

@@ -32,6 +32,20 @@ Framework read_framework(Section& section, const std::string& name) {
   framework.graphs_hold_experts = section.boolean("graphs_hold_experts", false);
   framework.waits_for_rows = section.boolean("waits_for_rows", false);
   framework.sorts_received_rows = section.boolean("sorts_received_rows", false);
+  framework.loss_peak_bytes = read_sourced(section, "loss_peak_bytes_per_logit", {0, 1e4}, 1);
+  framework.norm_saved_bytes = read_sourced(section, "norm_saved_bytes_per_element", {0, 1e4}, 1);
+  framework.gate_saved_bytes = read_sourced(section, "gate_saved_bytes_per_element", {0, 1e4}, 1);
+  framework.weighted_activations = section.boolean("weighted_activations", false);
+  framework.packed_queries = section.boolean("packed_queries", false);
+  framework.gradient_copy_bytes = read_sourced(section, "gradient_copy_bytes_per_parameter", {0, 1e4}, 1);
+  framework.engine_workspaces = static_cast<int>(section.integer("engine_workspaces", 0, 100, 0));
+  framework.deterministic_products = section.boolean("deterministic_products", false);
+  framework.records_streams = section.boolean("records_streams", false);
+  framework.bucket_buffer_bytes = read_sourced(section, "bucket_buffers_gib", {0, 1e4}, 1073741824);
+  framework.host_memory_factor = read_sourced(section, "host_memory_factor", {0, 1e3}, 1);
+  framework.whole_gradients = section.boolean("whole_gradients", false);
+  framework.gather_copies = section.boolean("gather_copies", false);
+  framework.held_gather_buffers = section.boolean("held_gather_buffers", false);
   section.finish();
   return framework;
 }
@@ -42,6 +56,11 @@ FrameworkKernels Framework::kernels() const {
   kernels.routed_cast_bytes = routed_cast_bytes.value;
   kernels.fused_experts = fused_experts;
   kernels.stashed_experts = stashed_experts;
+  kernels.loss_peak_bytes = loss_peak_bytes.value;
+  kernels.norm_saved_bytes = norm_saved_bytes.value;
+  kernels.gate_saved_bytes = gate_saved_bytes.value;
+  kernels.packed_queries = packed_queries;
+  kernels.weighted_activations = weighted_activations;
   return kernels;
 }
 

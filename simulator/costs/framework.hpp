@@ -53,6 +53,27 @@ struct Framework {
   bool graphs_hold_experts = false;                     // CUDA graphs contain the kernels on routed rows
   bool waits_for_rows = false;       // HostLaunches::waits_for_rows, unless graphs hold the experts
   bool sorts_received_rows = false;  // rows that arrive by all-to-all are copied into the experts' order
+  // Memory; see FrameworkKernels for the first four.
+  Sourced loss_peak_bytes, norm_saved_bytes, gate_saved_bytes;
+  bool packed_queries = false, weighted_activations = false;
+  // Bytes per parameter of the gradients that a backward pass computes, beside the sums that they are added
+  // to. DistributedDataParallel keeps them in its buckets; otherwise they are gone after each pass.
+  Sourced gradient_copy_bytes;
+  int engine_workspaces = 0;  // of Transformer Engine's products: one, and four for those of single experts
+  // Products whose sums are always in the same order, by CUBLAS_WORKSPACE_CONFIG=:4096:8.
+  bool deterministic_products = false;
+  // Tensors that a collective reads are held until the device has passed the collective: see
+  // recorded_bytes().
+  bool records_streams = false;
+  Sourced bucket_buffer_bytes;  // buffers that a device keeps for buckets of gradients and weights, at most
+  // Host memory of offloaded state, with copies and buffers, over that of the state itself; 0: 1.
+  Sourced host_memory_factor;
+  // Shards of weights with a pipeline: gradients are summed whole until the last micro-batch.
+  bool whole_gradients = false;
+  bool gather_copies = false;  // updated shards of weights are gathered into a buffer, and copied from there
+  // Whether buffers that tensor-parallel ranks gather activations into stay allocated: one for inputs of
+  // products and one for gradients of their results.
+  bool held_gather_buffers = false;
   FrameworkKernels kernels() const;
 };
 

@@ -131,6 +131,7 @@ void refuse_adapters(JobDraft& draft) {
 
 // Sets the shards of FSDP by the words of TrainingArguments and accelerate.
 void set_fsdp(JobDraft& draft, std::string_view from) {
+  draft.set_text("training.framework", "huggingface-2024", from);
   const std::string words = lower_case(draft.text(from));
   const auto says = [&](const char* word) { return words.find(word) != std::string::npos; };
   if (says("hybrid_shard"))

@@ -144,6 +144,7 @@ public:
     sharding();
     memory();
     draft_.set_text("training.framework", "megatron-2022");
+    kernels();
     draft_.set("strategy.scatter_gather", false);
     draft_.note(
         "The framework preset is megatron-2022, with the overlap and the attention that the arguments ask "
@@ -398,6 +399,27 @@ private:
                       "no-async-tensor-model-parallel-allreduce");
   }
 
+  // What Transformer Engine and the fused loss take of memory, which the framework preset does not say.
+  void kernels() {
+    if (draft_.text("transformer-impl") == "transformer_engine")
+      draft_.set("framework.engine_workspaces", draft_.on("moe-grouped-gemm") ? 5.0 : 1.0,
+                 "transformer-impl");
+    // TEGroupedMLP in megatron/core/transformer/moe/experts.py, since 2025.
+    if (draft_.on("moe-grouped-gemm")) draft_.set("framework.weighted_activations", true, "moe-grouped-gemm");
+    if (draft_.on("deterministic-mode"))
+      draft_.set("framework.deterministic_products", true, "deterministic-mode");
+    if (!draft_.on("cross-entropy-loss-fusion")) return;
+    // Transformer Engine overwrites the logits; the compiled functions of
+    // megatron/core/fusions/fused_cross_entropy.py hold them, a copy in fp32 and the exponentials.
+    const bool in_place = draft_.text("cross-entropy-fusion-impl") == "te";
+    draft_.set_toml(
+        "framework.loss_peak_bytes_per_logit",
+        fmt::format("{{value = {}, basis = \"published\", source = \"counted in {}\"}}", in_place ? 2 : 10,
+                    in_place ? "transformer_engine/pytorch/triton/cross_entropy.py"
+                             : "megatron/core/fusions/fused_cross_entropy.py"),
+        "cross-entropy-loss-fusion");
+  }
+
   void pipeline() {
     const double stages = draft_.number("pipeline-model-parallel-size", 1, 1);
     if (stages <= 1) return;
@@ -420,6 +442,8 @@ private:
     } else if (draft_.has("decoder-first-pipeline-num-layers") ||
                draft_.has("decoder-last-pipeline-num-layers")) {
       ends(stages, chunks);
+    } else {
+      even(stages * chunks);
     }
     if (chunks > 1) {
       draft_.set_text("strategy.schedule", "interleaved", from);
@@ -427,6 +451,19 @@ private:
     }
     draft_.set("strategy.blocking_p2p", chunks <= 1 || draft_.on("no-overlap-p2p-communication"),
                "no-overlap-p2p-communication");
+  }
+
+  // All parts have the same number of layers, whatever the embedding and the head take, unless these are
+  // counted as a layer each (megatron/core/transformer/transformer_block.py, get_num_layers_to_build).
+  void even(double parts) {
+    const bool embedding = draft_.on("account-for-embedding-in-pipeline-split"),
+               head = draft_.on("account-for-loss-in-pipeline-split");
+    const double each = (layers() + embedding + head) / parts;
+    if (each < 1 || each != std::floor(each) || parts > 10'000) return;  // left to the balance of times
+    std::vector<int> sizes(static_cast<std::size_t>(parts), static_cast<int>(each));
+    if (!embedding) ++sizes.front();
+    if (!head) ++sizes.back();
+    draft_.set_toml("strategy.stage_layers", fmt::format("[{}]", fmt::join(sizes, ", ")), "num-layers");
   }
 
   // The first and the last stage have their own number of layers.

@@ -279,7 +279,8 @@ double PlanBounds::reserved_bytes(const CoreChoice& core, bool by_servers) {
   const Cluster& cluster = *scenario_.cluster;
   std::vector<int> tensor(static_cast<std::size_t>(core.tensor));
   std::iota(tensor.begin(), tensor.end(), 0);
-  double bytes = reserved_on(cluster.node().device).total() + communicator_bytes(tensor, cluster);
+  double bytes =
+      reserved_on(cluster.node().device, scenario_.framework).total() + communicator_bytes(tensor, cluster);
   if (!by_servers)
     bytes += std::min(communicator_bytes(gradient_group(core, false, Sharing::nothing), cluster),
                       communicator_bytes(gradient_group(core, true, Sharing::nothing), cluster));

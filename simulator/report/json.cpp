@@ -169,11 +169,19 @@ ordered_json to_json(const Result& result) {
                           {"optimizer", m.memory.optimizer}, {"activations", m.memory.activations},
                           {"buffers", m.memory.buffers},     {"total", m.memory.total},
                           {"capacity", m.memory.capacity},   {"fits", m.memory.fits}};
-  const ReservedBytes reserved =
-      reserved_bytes(*result.plan.schedule, result.plan.endpoints, *result.scenario.cluster);
+  const ReservedBytes reserved = reserved_bytes(*result.plan.schedule, result.plan.endpoints,
+                                                *result.scenario.cluster, result.scenario.framework);
   json["memory_bytes"]["reserved"] = {{"context", reserved.context},
                                       {"communication", reserved.communication},
-                                      {"workspaces", reserved.workspaces}};
+                                      {"workspaces", reserved.workspaces},
+                                      {"driver", reserved.driver},
+                                      {"most_communication", reserved.most_communication}};
+  const AllocatorBytes allocator = allocator_bytes(
+      m.memory.total + reserved.workspaces, recorded_bytes(*result.plan.schedule, result.scenario.framework),
+      result.scenario.strategy.pipeline > 1);
+  json["memory_bytes"]["allocated"] = allocator.allocated;
+  json["memory_bytes"]["allocator"] = {
+      {"low", allocator.low}, {"expected", allocator.expected}, {"high", allocator.high}};
   if (const std::optional<HostMemoryUse>& host = m.host_memory) {
     json["host_memory_bytes"] = {{"node", host->fullest},        {"weights", host->weights},
                                  {"gradients", host->gradients}, {"optimizer", host->optimizer},

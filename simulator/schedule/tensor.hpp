@@ -29,10 +29,11 @@ struct Tensor {
   Quantity bytes;
   bool shared = false;  // unordered use is intended, as for the weights of asynchronous servers: not a race
   TensorMemory memory = TensorMemory::device;
+  bool kept = false;  // persistent, whatever its kind
   // Persistent tensors (weights, optimizer state, gradient buffers) exist all the time; others from their
   // first write to their last use in a step.
   bool persistent() const {
-    return kind == TensorKind::weight || kind == TensorKind::optimizer_state || kind == TensorKind::gradient;
+    return kept || kind == TensorKind::weight || kind == TensorKind::optimizer_state || kind == TensorKind::gradient;
   }
 };
 

@@ -33,6 +33,7 @@ struct MemoryPeak {
   bool server = false;  // the rank is not a worker
   double total = 0;
   BytesByKind by_kind{};
+  double update = 0;  // the most from the optimizer's beginning on: without activations
 };
 
 // Returns the peaks of a job's last step, by class. A worker's peak includes the fullest server on a device

@@ -21,14 +21,28 @@ double sum(const BytesByKind& bytes) {
   return total;
 }
 
+// Returns when the step's first update of weights begins; infinity if there is none.
+double update_begin_s(const Trace& trace, int rank_class, int step) {
+  double begin_s = std::numeric_limits<double>::infinity();
+  const auto [first, last] = rows_of_class(trace, rank_class);
+  for (std::size_t row = first; row < last; ++row)
+    if (trace.spans.step[row] == step && trace.op_of(row).pass == Pass::optimizer)
+      begin_s = std::min(begin_s, trace.spans.begin_s[row]);
+  return begin_s;
+}
+
 MemoryPeak peak_of(const Trace& trace, int rank_class, int step, TensorMemory memory = TensorMemory::device) {
   const MemoryTimeline timeline = memory_timeline(trace, rank_class, step, memory);
   BytesByKind now = timeline.persistent;
-  MemoryPeak peak{rank_class, false, sum(now), now};
+  MemoryPeak peak{rank_class, false, sum(now), now, sum(now)};
+  const double update_s = update_begin_s(trace, rank_class, step);
   for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
     const MemoryChange& change = timeline.changes[i];
     now[static_cast<std::size_t>(change.kind)] += change.bytes;
     const double total = sum(now);
+    // At the update's beginning, what the backward pass used is freed first.
+    if (change.time_s > update_s || (change.time_s == update_s && change.bytes > 0))
+      peak.update = std::max(peak.update, total);
     if (total > peak.total) {
       peak.total = total;
       peak.by_kind = now;
@@ -128,6 +142,7 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
     }
     if (beside == nullptr) continue;
     peak.total += beside->total;
+    peak.update += beside->update;
     for (std::size_t kind = 0; kind < peak.by_kind.size(); ++kind)
       peak.by_kind[kind] += beside->by_kind[kind];
   }
@@ -157,7 +172,7 @@ MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes) {
   return use;
 }
 
-HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluster) {
+HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluster, double factor) {
   std::map<int, std::pair<BytesByKind, BytesByKind>> by_node;  // in host memory, on NVMe
   const int last_step = last_step_number(trace, job);
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
@@ -189,6 +204,10 @@ HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluste
     use.buffers = of(TensorKind::buffer);
     use.total = sum(in_memory);
     use.fullest = "node" + std::to_string(node);
+  }
+  if (factor > 1) {
+    use.buffers += (factor - 1) * use.total;
+    use.total *= factor;
   }
   use.fits = use.capacity <= 0 || use.total <= use.capacity;
   return use;

@@ -100,7 +100,8 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   metrics.memory = memory_use(trace, 0, device.memory_bytes.value);
 
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
-    metrics.host_memory = host_memory_use(trace, 0, *scenario.cluster);
+    metrics.host_memory =
+        host_memory_use(trace, 0, *scenario.cluster, scenario.framework.host_memory_factor.value);
   set_traffic(metrics, step_traffic(trace, 0, *scenario.cluster, metrics.asynchrony), *scenario.cluster);
   return metrics;
 }

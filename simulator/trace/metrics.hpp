@@ -101,6 +101,7 @@ StepWindow last_step(const Trace& trace, int job);
 MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes);
 // The same for the nodes' own memory; sums the peaks of a node's ranks, which need not occur at the same
 // time.
-HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluster);
+// `factor`: Framework::host_memory_factor.
+HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluster, double factor = 0);
 
 }  // namespace rehearse

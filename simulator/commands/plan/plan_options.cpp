@@ -31,7 +31,7 @@ RunSubcommand add_plan(CLI::App& options) {
              "What to minimize, per sample: time, cost or energy");
   options
       .add_option("--reserve", arguments->reserve,
-                  "Memory that stays free on each device: 4GiB or 5% (default: as CUDA, NCCL and cuBLAS need)")
+                  "Memory that stays free on each device: 4GiB or 5% (default: as CUDA, NCCL and cuBLAS need, and 5 %)")
       ->check(not_empty("such as 4GiB, or a share below 100%"));
   options.add_option("--budget", arguments->budget, "Largest cost of the entire training")
       ->check(CLI::PositiveNumber);

@@ -67,9 +67,9 @@ constexpr double kFar = 1.1;
 PlanFigures figures_of(const Prediction& prediction) {
   PlanFigures figures;
   take(figures, prediction.metrics);
-  figures.reserved_bytes =
-      reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints, *prediction.scenario.cluster)
-          .total();
+  figures.reserved_bytes = reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints,
+                                          *prediction.scenario.cluster, prediction.scenario.framework)
+                               .total();
   figures.without_gradients_s = without_gradients_s(prediction);
   if (prediction.rounds && !prediction.rounds->exact)
     figures.simulated_microbatches = prediction.rounds->microbatches;
@@ -87,7 +87,8 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
     const int all = scenario.microbatches, few = std::min(all, 2 * scenario.strategy.pipeline);
     Plan small = write_schedule(few < all ? with_microbatches(scenario, few) : scenario);
     figures.memory_bytes = peak_worker_bytes(*small.schedule);
-    figures.reserved_bytes = reserved_bytes(*small.schedule, small.endpoints, *scenario.cluster).total();
+    figures.reserved_bytes =
+        reserved_bytes(*small.schedule, small.endpoints, *scenario.cluster, scenario.framework).total();
     if (!memory.fits(figures)) {
       figures.status = PlanFigures::Status::too_large;
       return figures;

@@ -30,9 +30,11 @@ inline constexpr std::array<std::string_view, 4> kPlanStatusNames = {"ok", "too 
 // The memory of a device that a plan may use: for its tensors, and for the reserve beside them.
 struct MemoryLimit {
   double capacity_bytes = 0;            // 0: no limit
-  std::optional<double> reserve_bytes;  // nullopt: estimate for CUDA, NCCL and cuBLAS
+  // nullopt: estimate for CUDA, NCCL and cuBLAS, and a margin for what the allocator cannot use.
+  std::optional<double> reserve_bytes;
   double needed(const PlanFigures& figures) const {
-    return figures.memory_bytes + reserve_bytes.value_or(figures.reserved_bytes);
+    constexpr double kMargin = 0.05;  // of the capacity
+    return figures.memory_bytes + reserve_bytes.value_or(figures.reserved_bytes + kMargin * capacity_bytes);
   }
   bool fits(const PlanFigures& figures) const {
     return capacity_bytes <= 0 || needed(figures) <= capacity_bytes;

@@ -39,7 +39,8 @@ int microbatches_of_trial(const Scenario& scenario) {
 
 bool fits_with_reserve(const Prediction& p) {
   const MemoryUse& use = p.metrics.memory;
-  const double reserved = reserved_bytes(*p.plan.schedule, p.plan.endpoints, *p.scenario.cluster).total();
+  const double reserved =
+      reserved_bytes(*p.plan.schedule, p.plan.endpoints, *p.scenario.cluster, p.scenario.framework).total();
   return use.capacity <= 0 || use.total + reserved <= use.capacity;
 }
 

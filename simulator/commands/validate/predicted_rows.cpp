@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <tuple>
 
 #include "simulator/commands/predicting/predict.hpp"
 #include "simulator/commands/predicting/side_by_side.hpp"
@@ -25,9 +26,13 @@ PredictedRow predict_row(const MeasurementTable& table, std::size_t row,
   const std::string place = fmt::format("{}:{}", table.path, m.id);
   if (with_uncertainty) where = Where::child;  // more predictions follow
   const Prediction prediction = predict(read_scenario_text(m.scenario, place, overrides), where);
-  PredictedRow predicted{
-      prediction.metrics.samples, prediction.metrics.step_time_s, prediction.scenario.cluster->devices(), {}};
+  PredictedRow predicted{prediction.metrics.samples,
+                         prediction.metrics.step_time_s,
+                         prediction.scenario.cluster->devices(),
+                         {},
+                         {}};
   if (with_uncertainty) predicted.uncertainty = uncertainty(prediction, 1);  // rows already run in parallel
+  if (m.memory.any()) predicted.memory = predicted_memory(prediction, m.memory.stage);
   return predicted;
 }
 
@@ -35,6 +40,9 @@ PredictedRow predict_row(const MeasurementTable& table, std::size_t row,
 std::string packed(const PredictedRow& row) {
   nlohmann::ordered_json packed = {
       {"samples", row.samples}, {"step_s", row.step_s}, {"devices", row.devices}};
+  if (const std::optional<PredictedMemory>& m = row.memory)
+    packed["memory"] = {m->peak_bytes,         m->static_bytes,        m->reserved_bytes,
+                        m->reserved_low_bytes, m->reserved_high_bytes, m->out_of_memory};
   if (row.uncertainty) {
     packed["interval_s"] = {row.uncertainty->low_s, row.uncertainty->high_s};
     packed["effects"] = to_json(*row.uncertainty);
@@ -44,7 +52,11 @@ std::string packed(const PredictedRow& row) {
 
 PredictedRow unpacked(const std::string& text) {
   const json packed = json::parse(text);
-  PredictedRow row{packed["samples"], packed["step_s"], packed["devices"], {}};
+  PredictedRow row{packed["samples"], packed["step_s"], packed["devices"], {}, {}};
+  if (packed.contains("memory")) {
+    const json& m = packed["memory"];
+    row.memory = PredictedMemory{m[0], m[1], m[2], m[3], m[4], m[5]};
+  }
   if (!packed.contains("interval_s")) return row;
   Uncertainty& found = row.uncertainty.emplace();
   found.low_s = packed["interval_s"][0];
@@ -58,12 +70,14 @@ PredictedRow unpacked(const std::string& text) {
   return row;
 }
 
-// Returns for each row the first one with the same scenario, since measurements are often repeated.
+// Returns for each row the first one that is predicted alike, since measurements are often repeated.
 std::vector<std::size_t> first_rows_alike(const MeasurementTable& table) {
-  std::map<std::string_view, std::size_t> first;
+  using Asked = std::tuple<std::string_view, bool, MeasuredMemory::Of>;
+  std::map<Asked, std::size_t> first;
   std::vector<std::size_t> alike;
   for (const PublishedRow& row : table.rows)
-    alike.push_back(first.emplace(row.scenario, alike.size()).first->second);
+    alike.push_back(
+        first.emplace(Asked(row.scenario, row.memory.any(), row.memory.stage), alike.size()).first->second);
   return alike;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/commands/validate/memory_columns.hpp"
 #include "simulator/commands/validate/table.hpp"
 #include "simulator/report/uncertainty.hpp"
 
@@ -14,6 +15,7 @@ struct PredictedRow {
   double samples = 0, step_s = 0;  // per step
   int devices = 0;
   std::optional<Uncertainty> uncertainty;  // nullopt: not requested
+  std::optional<PredictedMemory> memory;   // if any was measured
 };
 
 // Predicts several rows at once, each in a separate process; rows with the same scenario are predicted only

@@ -25,6 +25,10 @@ constexpr std::array<std::string_view, 9> kOwnColumns = {
     "id",      "measured_step_s", "measured_samples_per_s", "measured_efficiency", "source", "note", "group",
     "scaling", "comparison"};
 
+bool is_one_of(const auto& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 // As after --set, a cell that is not a TOML value by itself counts as a string.
 std::string toml_value(const std::string& cell) {
   const bool is_value = cell.find_first_of("[{\"'") == 0 || cell == "true" || cell == "false";
@@ -44,18 +48,21 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
                                   : static_cast<std::size_t>(found - columns.begin());
   };
   for (const std::string& name : columns) {
-    if (name.find('.') == std::string::npos &&
-        std::find(kOwnColumns.begin(), kOwnColumns.end(), name) == kOwnColumns.end())
-      throw InputError({path, 1, 1},
-                       fmt::format("column {} is unknown; allowed: {} and scenario keys such as "
-                                   "strategy.pipeline",
-                                   in_quotes(name), fmt::join(kOwnColumns, ", ")));
+    if (name.find('.') == std::string::npos && !is_one_of(kOwnColumns, name) &&
+        !is_one_of(kMemoryColumns, name))
+      throw InputError(
+          {path, 1, 1},
+          fmt::format("column {} is unknown; allowed: {}, {} and scenario keys such as "
+                      "strategy.pipeline",
+                      in_quotes(name), fmt::join(kOwnColumns, ", "), fmt::join(kMemoryColumns, ", ")));
   }
   if (!column("id") || !column("source") ||
-      !(column("measured_step_s") || column("measured_samples_per_s") || column("measured_efficiency")))
+      !(column("measured_step_s") || column("measured_samples_per_s") || column("measured_efficiency") ||
+        std::any_of(kMemoryColumns.begin(), kMemoryColumns.end(), column)))
     throw InputError({path, 1, 1},
-                     "a column is missing; required: id, source, and one of measured_step_s, "
-                     "measured_samples_per_s, measured_efficiency");
+                     fmt::format("a column is missing; required: id, source, and one of measured_step_s, "
+                                 "measured_samples_per_s, measured_efficiency, {}",
+                                 fmt::join(kMemoryColumns.begin(), kMemoryColumns.end() - 1, ", ")));
   MeasurementTable table;
   table.path = path;
   table.name = title_of_file(path);
@@ -84,7 +91,8 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
         (row.measured_step_s > 0) + (row.measured_samples_per_s > 0) + (row.measured_efficiency > 0);
     if (measured > 1)
       throw InputError({path, line, 1}, fmt::format("the row has {} measurements; allowed: one", measured));
-    if (row.scaling.empty() && (measured == 0 || row.measured_efficiency > 0))
+    row.memory = measured_memory(cell_of, {path, line, 1});
+    if (row.scaling.empty() && ((measured == 0 && !row.memory.any()) || row.measured_efficiency > 0))
       throw InputError({path, line, 1},
                        measured == 0
                            ? "the row has no measurement; allowed: one, or none where scaling names the "

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "simulator/commands/validate/measured_memory.hpp"
+
 namespace rehearse {
 
 // A collective that was measured alone, and where. Fields that a printed table leaves open are 0 or empty.
@@ -26,8 +28,8 @@ struct PublishedRow {
   std::string id;
   std::string scenario;  // text of a scenario file; empty for a collective
   std::optional<MeasuredCollective> collective;
-  // The measurement, one of the three. All 0: nothing was measured; the row exists because others scale from
-  // it.
+  // The measured time, one of the three. All 0: none was measured; the row exists for its memory, or because
+  // others scale from it.
   double measured_step_s = 0;         // for a collective: its time
   double measured_samples_per_s = 0;  // over the entire job
   // Returns the measured time of a step that trains `samples`; 0 if neither of the two is measured.
@@ -36,6 +38,7 @@ struct PublishedRow {
   }
   // A share: throughput per device divided by that of the smallest row of the same `scaling`.
   double measured_efficiency = 0;
+  MeasuredMemory memory;
   std::string group, scaling, comparison;  // see simulator/commands/validate/statistics.hpp
   std::string source;
   std::string note;
@@ -48,10 +51,11 @@ struct MeasurementTable {
   bool collectives = false;  // all rows are of collectives
 };
 
-// Parses a table. Columns: id, source, note, at least one of measured_step_s, measured_samples_per_s and
-// measured_efficiency, then group, scaling, comparison, and one column for every scenario key that rows set,
-// named by its dotted path ("strategy.pipeline"); an empty cell leaves the key out. Throws InputError for a
-// file that is not such a table. read_measurements() also reads tables of collectives (collective_table.hpp).
+// Parses a table. Columns: id, source, note, at least one of measured_step_s, measured_samples_per_s,
+// measured_efficiency and those of memory (measured_memory.hpp), then group, scaling, comparison, and one
+// column for every scenario key that rows set, named by its dotted path ("strategy.pipeline"); an empty cell
+// leaves the key out. Throws InputError for a file that is not such a table. read_measurements() also reads
+// tables of collectives (collective_table.hpp).
 MeasurementTable read_measurements(const std::string& path);
 MeasurementTable parse_measurements(const std::string& text, const std::string& path);
 

@@ -71,7 +71,7 @@ void summarize(Validation& v) {
 }
 
 Validation validate(const KernelTable& kernels, bool with_uncertainty) {
-  Validation v{&kernels.table, true, {}, {}, {}, {}, {}};
+  Validation v{&kernels.table, true, {}, {}, {}, {}, {}, {}};
   const std::vector<double> seconds = predicted_times_s(kernels);
   std::vector<Uncertainty> found;
   if (with_uncertainty) found = kernel_uncertainties(kernels);
@@ -93,7 +93,7 @@ struct Asked {
 };
 
 Validation validate_collectives(const MeasurementTable& table, const Asked& asked) {
-  Validation v{&table, false, {}, {}, {}, {}, {}};
+  Validation v{&table, false, {}, {}, {}, {}, {}, {}};
   std::vector<PredictedCollective> predicted = predict_collectives(table, asked.overrides, asked.uncertainty);
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const PublishedRow& m = table.rows[i];
@@ -108,11 +108,12 @@ Validation validate_collectives(const MeasurementTable& table, const Asked& aske
 
 Validation validate(const MeasurementTable& table, const Asked& asked) {
   if (table.collectives) return validate_collectives(table, asked);
-  Validation v{&table, false, {}, {}, {}, {}, {}};
+  Validation v{&table, false, {}, {}, {}, {}, {}, {}};
   std::vector<PredictedRow> predicted = predict_rows(table, asked.overrides, asked.uncertainty);
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const PublishedRow& m = table.rows[row];
-    const auto& [samples, step_s, devices, interval] = predicted[row];
+    const auto& [samples, step_s, devices, interval, memory] = predicted[row];
+    if (memory) v.memory.push_back({m.id, m.memory, *memory});
     const double measured_s = m.step_s(samples);
     v.rows.push_back({&m, measured_s, step_s, devices, interval, ""});
     v.observations.push_back({m.group, m.scaling, m.comparison, devices,

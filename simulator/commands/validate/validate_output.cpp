@@ -17,6 +17,13 @@ const Efficiency* efficiency_of(const Validation& v, std::size_t row) {
   return nullptr;
 }
 
+// Returns null if the row's memory was not measured.
+const MemoryRow* memory_of(const Validation& v, const ValidatedRow& row) {
+  for (const MemoryRow& memory : v.memory)
+    if (memory.id == row.measurement->id) return &memory;
+  return nullptr;
+}
+
 // Returns notes separated by "; ".
 std::string note_of(const ValidatedRow& row) {
   const std::string& note = row.measurement->note;
@@ -106,6 +113,7 @@ void add_summary(nlohmann::ordered_json& json, const TableSummary& summary) {
 void write_text(const Validation& v, std::ostream& out) {
   write_rows(v, out);
   write_groups(v, out);
+  if (!v.memory.empty()) write_text(v.memory, out);
   const ErrorSummary& e = v.whole.errors;
   out << '\n';
   if (e.rows > 0)
@@ -153,7 +161,10 @@ void write_csv(const std::vector<Validation>& all, std::ostream& out) {
          "predicted_samples_per_s,measured_efficiency,predicted_efficiency";
   const bool intervals =
       std::any_of(all.begin(), all.end(), [](const Validation& v) { return v.whole.coverage.has_value(); });
-  out << (intervals ? ",predicted_low_s,predicted_high_s\n" : "\n");
+  const bool memory =
+      std::any_of(all.begin(), all.end(), [](const Validation& v) { return !v.memory.empty(); });
+  out << (intervals ? ",predicted_low_s,predicted_high_s" : "") << (memory ? memory_csv_columns() : "")
+      << '\n';
   const auto number = [](double value) { return value > 0 ? fmt::format("{}", value) : std::string(); };
   for (const Validation& v : all) {
     for (std::size_t i = 0; i < v.rows.size(); ++i) {
@@ -166,7 +177,11 @@ void write_csv(const std::vector<Validation>& all, std::ostream& out) {
                          csv_field(row.measurement->source), csv_field(note_of(row)), csv_field(o.group),
                          row.devices, number(o.measured_per_s), number(o.predicted_per_s),
                          e ? number(e->measured) : "", e ? number(e->predicted) : "");
-      if (row.uncertainty) out << fmt::format(",{},{}", row.uncertainty->low_s, row.uncertainty->high_s);
+      if (row.uncertainty)
+        out << fmt::format(",{},{}", row.uncertainty->low_s, row.uncertainty->high_s);
+      else if (intervals && memory)
+        out << ",,";
+      if (memory) out << memory_csv(memory_of(v, row));
       out << '\n';
     }
   }
@@ -178,6 +193,7 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
     nlohmann::ordered_json table;
     table["table"] = v.table->name;
     add_summary(table, v.whole);
+    if (!v.memory.empty()) table["memory"] = to_json(summarize(v.memory));
     for (const TableSummary& summary : v.groups) {
       nlohmann::ordered_json group = {{"group", summary.group}, {"rows", summary.errors.rows}};
       add_summary(group, summary);
@@ -210,6 +226,7 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
         told["efficiency"] = {{"measured", e->measured},
                               {"predicted", e->predicted},
                               {"base", v.rows[e->base].measurement->id}};
+      if (const MemoryRow* memory = memory_of(v, row)) told["memory"] = to_json(*memory);
       told["source"] = row.measurement->source;
       told["note"] = note_of(row);
       table["rows"].push_back(std::move(told));

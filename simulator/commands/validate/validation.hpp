@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "simulator/commands/validate/memory_columns.hpp"
 #include "simulator/commands/validate/statistics.hpp"
 #include "simulator/commands/validate/table.hpp"
 #include "simulator/report/uncertainty.hpp"
@@ -50,6 +51,7 @@ struct Validation {
   bool of_operations() const { return kernels || table->collectives; }
   std::vector<ValidatedRow> rows;
   std::vector<Observation> observations;  // by row
+  std::vector<MemoryRow> memory;          // of the rows whose memory was measured
   TableSummary whole;
   std::vector<TableSummary> groups;  // if there are several, in the order of their first rows
   std::vector<Comparison> comparisons;

@@ -32,8 +32,8 @@ public:
                    sample_bytes(plan.scenario.model, training.sequence_length, training.precision);
     output_bytes_ = logits * element_bytes(training.activation_precision);
     inputs_ = add(TensorKind::batch, "inputs", share * input_bytes_);
-    outputs_ =
-        add(TensorKind::buffer, "outputs", share * (output_bytes_ + (first ? kSoftmaxBytes * logits : 0)));
+    outputs_ = add(TensorKind::buffer, "outputs",
+                   share * (output_bytes_ + (first ? plan.layers.back().loss_saved_bytes : 0)));
     output_gradients_ =
         add(TensorKind::activation_gradient, "gradients of the outputs", share * output_bytes_);
   }

@@ -219,6 +219,7 @@ private:
   // them. `updated`: by bucket, the op that has updated the rank's own shard.
   void gather_updated(const std::vector<int>& updated) {
     const bool ahead = overlaps_ && state_.prefetch > 0;
+    const int copies = add_gather_copies();
     for (std::size_t b = stage_.buckets.size(); b-- > 0;) {
       int number = -1;
       for (Op& gather : gather_ops(fmt::format("all-gather {}", layers_text(stage_.buckets[b])),
@@ -226,10 +227,20 @@ private:
         gather.after = {{updated[b]}};
         gather.for_next_step = ahead;
         gather.writes = {stage_.weights[b]};
+        if (copies >= 0) gather.writes.push_back(copies);
         number = add_op(stage_.program, std::move(gather));
       }
       if (ahead && number >= 0) before_first_use(b, number);
     }
+  }
+
+  // Returns the buffer of weights and of the rank's own shards that coalesced gathers fill and copy from
+  // (torch.distributed.all_gather_coalesced), or -1.
+  int add_gather_copies() {
+    if (!plan_.scenario.framework.gather_copies) return -1;
+    return add_buffer(
+        stage_.program, "copies of gathered weights",
+        stage_.parameters() * (1 + 1.0 / state_.shards) * element_bytes(plan_.scenario.training.precision));
   }
 
   const SharedState state_;

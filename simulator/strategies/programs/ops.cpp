@@ -113,7 +113,7 @@ Work take_loss(StepPlan& plan, int replicas) {
   for (LayerCost* cost : costs) {
     for (std::vector<Kernel>* pass : {&cost->forward, &cost->backward_input})
       std::erase_if(*pass, [](const Kernel& kernel) { return kernel.loss; });
-    cost->saved_bytes -= kSoftmaxBytes * cost->logits;
+    cost->saved_bytes -= cost->loss_saved_bytes;
   }
   return loss;
 }

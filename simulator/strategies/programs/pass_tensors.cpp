@@ -22,15 +22,21 @@ public:
     double transient = 0, between = 0;
     for (std::size_t c = 0; c < stage_.chunks.size(); ++c) {
       const LayerRange layers = stage_.chunks[c].layers;
+      // What the loss saved is free when the backward pass comes to the layers before it.
+      double saved = 0, copies = 0;
+      const double free = plan_.layers[layers.last].loss_saved_bytes;
       for (int i = layers.first; i <= layers.last; ++i) {
         const LayerCost& layer = plan_.layers[i];
         transient = std::max(transient, plan_.transient_bytes[i] - left_to_weights(i).recomputed);
         tensors.recomputes = tensors.recomputes || !layer.recompute.empty();
-        // The gradient of the logits has the precision of the logits (16 or 32 bits), in which their product
-        // reads it.
-        const double output = layer.output_bytes + element_bytes(training.precision) * layer.logits;
-        between = std::max(between, output + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
+        const double working = layer.logits > 0 ? layer.working_bytes : layer.working_bytes - free;
+        between = std::max(between, layer.output_bytes + std::max(0.0, working) +
+                                        (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
+        saved += layer.saved_bytes;
+        copies += gradient_copy_bytes(i);
       }
+      // Copies of gradients grow while what was saved is given free.
+      between = std::max(between, copies - saved);
       add_chunk(tensors, static_cast<int>(c));
     }
     tensors.between = add(TensorKind::activation_gradient, "gradients between layers", stage_.layers, between,
@@ -45,11 +51,24 @@ public:
       tensors.gathered.fill(buffer("gathered activations"));
       if (plan_.scenario.strategy.overlap_passes)
         tensors.gathered[1] = buffer("gathered activations (backward)");
+      if (plan_.scenario.framework.held_gather_buffers) {
+        for (const int gathered : tensors.gathered)
+          stage_.program.tensors[static_cast<std::size_t>(gathered)].kept = true;
+        stage_.program.tensors[static_cast<std::size_t>(buffer("gathered gradients"))].kept = true;
+      }
     }
     return tensors;
   }
 
 private:
+  // Returns the bytes of a layer's gradients that a backward pass makes and that are gone after it, because
+  // they were added to sums. DistributedDataParallel's buckets take those of the last micro-batch.
+  double gradient_copy_bytes(int layer) const {
+    const Scenario& scenario = plan_.scenario;
+    if (gradient_ranks(plan_) > 1 && scenario.microbatches == 1) return 0;
+    return scenario.framework.gradient_copy_bytes.value * plan_.layers[layer].parameters;
+  }
+
   int add(TensorKind kind, const std::string& name, LayerRange layers, double bytes, int microbatch,
           Precision type) {
     Tensor t;

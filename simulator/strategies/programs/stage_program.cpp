@@ -298,6 +298,35 @@ StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic,
     stage.gradients.push_back(tensor(TensorKind::gradient, "gradients", scenario.training.gradient_precision,
                                      bytes.gradient, stage.held.gradients));
   }
+  if (scenario.framework.whole_gradients && strategy.pipeline > 1 && stage.held.gradients > 1) {
+    Tensor t;
+    t.kind = TensorKind::gradient;
+    t.name = "whole gradients";
+    t.kept = true;
+    t.type = scenario.training.gradient_precision;
+    t.bytes = stage.parameters() * bytes.gradient;
+    add_tensor(stage.program, std::move(t));
+  }
+  if (const double most = scenario.framework.bucket_buffer_bytes.value;
+      most > 0 && gradient_ranks(plan) > 1) {
+    Tensor t;
+    t.kind = TensorKind::buffer;
+    t.name = "buffers of buckets";
+    t.kept = true;
+    t.bytes = std::min(most, stage.parameters() * element_bytes(scenario.training.precision));
+    add_tensor(stage.program, std::move(t));
+  }
+  if (const double copies = scenario.framework.gradient_copy_bytes.value;
+      copies > 0 && gradient_ranks(plan) > 1 && stage.held.gradients == 1) {
+    Tensor t;
+    t.kind = TensorKind::gradient;
+    t.name = "gradients in buckets";
+    t.first_layer = stage.layers.first;
+    t.last_layer = stage.layers.last;
+    t.type = scenario.training.precision;
+    t.bytes = copies * stage.parameters();
+    add_tensor(stage.program, std::move(t));
+  }
   return stage;
 }
 

@@ -1,0 +1,78 @@
+// Columns of measured memory in tables of steps: what is compared, how it is written, what is refused.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/command_run.hpp"
+#include "tests/contains_text.hpp"
+
+using namespace rehearse::test;
+using nlohmann::json;
+using rehearse::contains_text;
+
+namespace {
+
+constexpr const char* kColumns =
+    "id,source,measured_peak_bytes,measured_static_bytes,measured_reserved_bytes,measured_out_of_memory,"
+    "measured_stage,model.preset,training.global_batch,training.micro_batch,training.precision,strategy.data,"
+    "strategy.pipeline,cluster.preset\n";
+// A model of 124 million parameters fits on a GPU; one of 13 billion with Adam in mixed precision does not.
+constexpr const char* kRows =
+    "small,here,1e10,2e9,1.2e10,false,,gpt2,8,1,bf16,8,,dgx-a100\n"
+    "large,here,,,,true,,llama2-13b,8,1,bf16,8,,dgx-a100\n"
+    "first,here,1e10,1e9,,,first,gpt2,8,1,bf16,4,2,dgx-a100\n"
+    "last,here,1e10,1e9,,false,last,gpt2,8,1,bf16,4,2,dgx-a100\n";
+
+}  // namespace
+
+TEST_CASE("measured memory is compared with its prediction") {
+  const Scratch scratch;
+  const std::string path = scratch.write("t.csv", std::string(kColumns) + kRows);
+  const Outcome run = run_rehearse("validate --format json " + path);
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json table = json::parse(run.out)[0];
+  CHECK(!table.contains("mean_error"));  // no times were measured
+  CHECK(table["memory"]["peak"]["rows"] == 3);
+  CHECK(table["memory"]["static"]["rows"] == 3);
+  CHECK(table["memory"]["reserved"]["rows"] == 1);
+  CHECK(table["memory"]["out_of_memory"]["rows"] == 3);
+  CHECK(table["memory"]["out_of_memory"]["right"] == 3);
+  const auto memory = [&](int row) { return table["rows"][row]["memory"]; };
+  const double peak = memory(0)["peak_bytes"]["predicted"], still = memory(0)["static_bytes"]["predicted"];
+  CHECK(memory(0)["peak_bytes"]["error"].get<double>() == Approx(peak / 1e10 - 1));
+  CHECK(still < peak);
+  CHECK(memory(0)["reserved_bytes"]["interval"][0].get<double>() <=
+        memory(0)["reserved_bytes"]["interval"][1].get<double>());
+  CHECK(memory(1)["out_of_memory"]["predicted"] == true);
+  // The last of two stages keeps the activations of one micro-batch and the logits; the first those of two.
+  CHECK(memory(2)["peak_bytes"]["predicted"] != memory(3)["peak_bytes"]["predicted"]);
+
+  const Outcome text = run_rehearse("validate " + path);
+  CHECK_THAT(text.out, contains_text("Out of memory or not: 3 of 3 said right; 0 said to fit that did not"));
+  CHECK_THAT(text.out, contains_text("Peak memory of 3 rows: mean error"));
+  const std::vector<std::string> csv = lines_of(run_rehearse("validate --format csv " + path).out);
+  REQUIRE(csv.size() == 5);
+  CHECK_THAT(csv[0], contains_text(",measured_peak_bytes,predicted_peak_bytes,"));
+  CHECK_THAT(csv[2], contains_text(",true,true"));
+}
+
+TEST_CASE("cells of measured memory that say nothing are refused") {
+  struct Case {
+    std::string cells, message;
+  };
+  const Scratch scratch;
+  for (const Case& c :
+       std::vector<Case>{{"a,b,,,,maybe,", "measured_out_of_memory is \"maybe\"; allowed: false, true"},
+                         {"a,b,1e9,,,,middle", "measured_stage is \"middle\"; allowed: fullest, first, last"},
+                         {"a,b,-1,,,,", "measured_peak_bytes"},
+                         {"a,b,,,,,first", "the row has no measurement"}}) {
+    CAPTURE(c.cells);
+    const std::string path =
+        scratch.write("t.csv", std::string(kColumns) + c.cells + ",gpt2,8,1,bf16,8,,dgx-a100\n");
+    const Outcome run = run_rehearse("validate " + path);
+    CHECK(run.status == 2);
+    CHECK_THAT(run.err, contains_text(c.message));
+  }
+}
