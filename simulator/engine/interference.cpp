@@ -12,23 +12,6 @@ bool Simulation::runs_beside(const Stream& stream, int op) const {
   return !beside.empty() && beside[static_cast<std::size_t>(op)];
 }
 
-bool Simulation::is_alone(const Stream& stream) const {
-  const ClassState& state = classes_[stream.rank_class];
-  if (!state.loads.empty()) return false;
-  const std::vector<bool>& has_beside = does(stream).has_beside;
-  for (const int s : state.streams) {
-    const Stream& other = streams_[s];
-    if (&other == &stream || other.ended) continue;
-    if (other.phase != stream.phase) return false;
-    const auto number = static_cast<std::size_t>(other.number);
-    if (number >= has_beside.size() || !has_beside[number] || other.ended_phase) continue;
-    if (other.awaited_op < 0 || program(stream).ops[other.awaited_op].stream != stream.number ||
-        state.done[stream.phase][other.awaited_op] >= other.awaited_count)
-      return false;
-  }
-  return true;
-}
-
 void Simulation::set_load(const Stream& stream, const TransferClass& transfer, double alone_s) {
   const Collective& op = stream.cursor.current().collective;
   DeviceLoad load = load_of(op, amount_here(stream, op.bytes), transfer.shape, alone_s);
@@ -72,10 +55,9 @@ double Simulation::seconds_beside(const Stream& stream, int work) {
   return seconds;
 }
 
-// Computes a work item that takes `seconds` alone. Returns when it ends.
+// Computes a work item that takes `seconds` alone. Returns when it ends, which is also SimGrid's time.
 double Simulation::compute_beside(Stream& stream, int work, double seconds) {
   const double alone_end_s = compute_end(stream, seconds);
-  if (is_alone(stream)) return alone_end_s;
   catch_up(stream);
   const double all_s = does(stream).seconds[static_cast<std::size_t>(work)];
   double left_s = seconds;  // remaining seconds if it computed alone

@@ -328,10 +328,6 @@ private:
           if (options_.interference.applies(options_.protocol, device)) {
             does.beside = beside_of(rank_class.job, ph, does.program);
             layout_.interferes |= !does.beside.empty();
-            const Program& program = schedule.programs[does.program];
-            if (!does.beside.empty()) does.has_beside.assign(program.streams.size(), false);
-            for (std::size_t op = 0; op < does.beside.size(); ++op)
-              if (does.beside[op]) does.has_beside[static_cast<std::size_t>(program.ops[op].stream)] = true;
           }
         }
         rank_class.phases.push_back(std::move(does));

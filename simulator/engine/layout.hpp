@@ -84,9 +84,8 @@ struct ClassProgram {
   // and the previous op. Empty: no time.
   std::vector<double> launch_s;
   std::vector<char> waits;  // beside launch_s: whether the process waits for the previous op; empty: never
-  // By op: compute ops that collectives may slow down, and those collectives (concurrency.hpp); and by
-  // stream: whether it has any of them. Empty: none.
-  std::vector<bool> beside, has_beside;
+  // By op: compute ops that collectives may slow down, and those collectives (concurrency.hpp). Empty: none.
+  std::vector<bool> beside;
 };
 
 struct Layout {

@@ -40,8 +40,7 @@ private:
     double awaited_value = 0;
     int outstanding = 0;  // transfers of the current op that are under way or not yet matched
     bool in_op = false, ended = false, endless = false;
-    bool ended_phase = false;  // and waits for the rank's other streams to end it
-    bool computing = false;    // while collectives may begin and end beside it
+    bool computing = false;  // while collectives may begin and end beside it
     double ready_s = 0, begin_s = 0, latency_s = 0, slowed_s = 0;
     double carried_s = 0;  // when the last transfer of the current op that has ended did so
     double host_s = 0;     // first stream: when the process that issues its ops has issued the last one
@@ -195,9 +194,6 @@ private:
 
   // interference.cpp: computation beside collectives
   bool runs_beside(const Stream& stream, int op) const;
-  // Returns whether nothing runs beside the stream until it has ended one of its ops: all streams that could
-  // wait for such an op, or have ended the phase. Its times are then known without waiting.
-  bool is_alone(const Stream& stream) const;
   double compute_beside(Stream& stream, int work, double seconds);
   double seconds_beside(const Stream& stream, int work);
   // Sets the load of the collective on `stream`, which takes `alone_s` seconds alone; 0 while it waits for

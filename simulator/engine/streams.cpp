@@ -118,7 +118,6 @@ void Simulation::run_stream(Stream& stream) {
   int first_step = 0;
   for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
     stream.phase = static_cast<int>(ph);
-    stream.ended_phase = false;
     if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
       stream.cursor = StreamCursor(program(stream), index(stream), stream.number, first_step);
       int rounds = 0;
@@ -154,7 +153,6 @@ bool Simulation::step_may_begin(Stream& stream) {
 // this one.
 void Simulation::end_phase(Stream& stream) {
   catch_up(stream);
-  stream.ended_phase = true;
   ClassState& state = classes_[stream.rank_class];
   const int all = static_cast<int>(state.streams.size());
   if (++state.streams_ended[stream.phase] == all) {

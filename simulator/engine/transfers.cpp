@@ -232,7 +232,7 @@ bool Simulation::collective_of_one_class(Stream& stream, int number, double& end
   const Op& op = program(stream).ops[number];
   const int t = does(stream).transfers[slot(stream, number, 0)].front();
   const TransferClass& transfer = layout_.transfers[t];
-  if (transfer.participants.size() != 1 || (runs_beside(stream, number) && !is_alone(stream)) ||
+  if (transfer.participants.size() != 1 || runs_beside(stream, number) ||
       options_.fidelity == Fidelity::chunk || op.turn >= 0 || !run_.events.empty() || !is_analytic(transfer))
     return false;
   const Matched matched = match_collective(t, amount_here(stream, op.collective.bytes), op.collective.kind);
