@@ -155,6 +155,72 @@ TEST_CASE("show writes the output of nvidia-smi topo -m as a cluster file that o
   CHECK(wrong.err.find("wrong.txt:2:1: 1 connections of GPU0; allowed: 2") != std::string::npos);
 }
 
+TEST_CASE("a collective's alternatives are what NCCL could choose, and hold its choice") {
+  struct Case {
+    const char* arguments;
+    std::vector<std::string> pairs;
+  };
+  const std::vector<std::string> rings = {"ring LL", "ring LL128", "ring Simple"};
+  std::vector<std::string> with_trees = rings;
+  with_trees.insert(with_trees.end(), {"tree LL", "tree LL128", "tree Simple"});
+  std::vector<std::string> with_nvls = with_trees;
+  with_nvls.push_back("nvls Simple");
+  for (const Case& one :
+       {Case{"all-reduce --cluster dgx-a100 --nodes 2", with_trees},
+        Case{"all-reduce --cluster dgx-h100", with_nvls},
+        Case{"all-gather --cluster dgx-h100 --nodes 2", rings},
+        Case{"all-reduce --cluster aws-p4de --nodes 2", {"ring Simple", "tree Simple"}},
+        Case{"all-to-all --cluster dgx-h100", {}}, Case{"all-reduce --cluster cpu-cluster --nodes 4", {}}}) {
+    CAPTURE(one.arguments);
+    const std::string line = std::string("collective ") + one.arguments + " --bytes 64K,256M";
+    const Outcome run = run_rehearse(line + " --alternatives --format json");
+    REQUIRE(run.status == 0);
+    for (const json& row : json::parse(run.out)) {
+      std::vector<std::string> pairs;
+      bool held = one.pairs.empty();
+      for (const json& other : row.at("alternatives")) {
+        pairs.push_back(other.at("algorithm").get<std::string>() + " " +
+                        other.at("protocol").get<std::string>());
+        if (other.at("algorithm") == row.at("algorithm") && other.at("protocol") == row.at("protocol")) {
+          held = true;
+          CHECK(other.at("time_s").get<double>() == Approx(row.at("time_s").get<double>()));
+        }
+      }
+      CHECK(pairs == one.pairs);
+      CHECK(held);
+    }
+    // The table of nccl-tests stays as it is, and what follows are comments.
+    const std::string plain = run_rehearse(line).out, text = run_rehearse(line + " --alternatives").out;
+    CHECK(text.starts_with(plain));
+    CHECK((text.size() == plain.size()) == one.pairs.empty());
+    const std::string csv = run_rehearse(line + " --alternatives --format csv").out;
+    for (const std::string& pair : one.pairs) {
+      CHECK(text.find(pair) != std::string::npos);
+      CHECK(csv.find("," + pair + " time_s") < csv.find('\n'));
+    }
+  }
+}
+
+TEST_CASE("rings of GPUs that cannot reach each other are bound by host memory") {
+  // NVIDIA/nccl issue 1639: 8 RTX 5090 on PCIe 5.0, two processors with 614 GB/s of memory together: 28 GB/s
+  // of bus bandwidth, and 35 on four of them. The same with GPUs that can: 0.762 of PCIe.
+  const Scratch scratch;
+  const auto busbw = [&](const std::string& device, const std::string& devices) {
+    const std::string cluster =
+        scratch.write("pcie.toml", "[node]\ndevice = \"" + device +
+                                       "\"\ndevices = 8\ninterconnect = \"pcie\"\npcie_gb_per_s = 63\n"
+                                       "cpu_gb_per_s = 614\n[fabric]\nkind = \"switch\"\n");
+    const Outcome run = run_rehearse("collective all-reduce --algorithm ring --cluster " + cluster +
+                                     " --devices " + devices + " --bytes 8G --format json");
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    return json::parse(run.out)[0].at("busbw_gb_per_s").get<double>();
+  };
+  CHECK(busbw("rtx-5090", "8") == Approx(28).epsilon(0.02));
+  CHECK(busbw("rtx-5090", "4") == Approx(35).epsilon(0.02));
+  CHECK(busbw("rtx-pro-6000", "8") == Approx(0.762 * 63).epsilon(0.02));
+}
+
 TEST_CASE("a collective takes the time that it takes in a training step") {
   // Compares one all-reduce of all gradients after the backward pass, from --trace, with the command for as
   // many bytes.
@@ -207,6 +273,8 @@ TEST_CASE("wrong arguments of collective are named") {
            Case{"all-reduce --cluster dgx-a100 --devices 1", "--devices: "},
            Case{"all-reduce --cluster dgx-a100 --nodes 0", "--nodes: "},
            Case{"all-reduce --cluster dgx-a100 --bytes 1Q", "--bytes: \"1Q\" is not a size; allowed: "},
+           Case{"all-reduce --cluster dgx-a100 --software gloo",
+                "--software: is \"gloo\"; allowed: nccl-tests, xla"},
            Case{"all-gather --cluster dgx-a100 --algorithm tree",
                 "--algorithm: is \"tree\" for all-gather; allowed: auto, ring"},
            Case{"all-reduce --cluster dgx-a100 --algorithm torus --bytes 8",

@@ -171,7 +171,7 @@ void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::
   }
   shape.nvlink_only = all;
   shape.rack = node.interconnect == Node::Interconnect::nvswitch &&
-               node.devices > nccl::kMostDevicesOfBoard &&
+               std::max(node.devices, node.whole_devices) > nccl::kMostDevicesOfBoard &&
                node.device.compute_capability >= nccl::kFirstCapabilityRack;
   if (std::isfinite(pcie)) {
     shape.pcie_bandwidth = pcie;

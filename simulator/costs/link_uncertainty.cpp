@@ -1,5 +1,6 @@
 #include "simulator/costs/link_uncertainty.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "simulator/costs/nccl_constants.hpp"
@@ -41,7 +42,7 @@ constexpr double kNics = 0.25, kUnorderedNics = 0.35;
 constexpr double kLatency = 0.3, kLatencyOfRack = 0.1;
 
 LinkUncertainty of_nccl(const Node& node) {
-  const bool rack = node.devices > nccl::kMostDevicesOfBoard;
+  const bool rack = std::max(node.devices, node.whole_devices) > nccl::kMostDevicesOfBoard;
   return {
       rack ? kRack : kBoard, node.nic_ordered ? kNics : kUnorderedNics, rack ? kLatencyOfRack : kLatency,
       rack ? Basis::interpolated : Basis::published,
