@@ -76,3 +76,29 @@ TEST_CASE("cells of measured memory that say nothing are refused") {
     CHECK_THAT(run.err, contains_text(c.message));
   }
 }
+
+// What the tables' memory errors are today, so that a change that moves a prediction is noticed at once.
+TEST_CASE("errors of tables of memory are pinned", "[release]") {
+  struct Pinned {
+    const char *table, *figure;
+    std::size_t rows;
+    double mean_absolute;
+  };
+  for (const Pinned& pinned : std::vector<Pinned>{{"megatron-golden", "peak", 126, 0.022},
+                                                  {"megatron-golden", "static", 126, 0.029},
+                                                  {"nanotron-h100", "static", 129, 0.003},
+                                                  {"simumax-b200", "peak", 10, 0.007},
+                                                  {"simumax-b200", "reserved", 10, 0.026}}) {
+    CAPTURE(pinned.table, pinned.figure);
+    const Outcome run = run_rehearse(std::string("validate --format json ") + pinned.table);
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    const json memory = json::parse(run.out)[0]["memory"];
+    CHECK(memory[pinned.figure]["rows"] == pinned.rows);
+    CHECK(memory[pinned.figure]["mean_absolute_error"].get<double>() ==
+          Approx(pinned.mean_absolute).margin(0.001));
+    if (!memory.contains("out_of_memory")) continue;
+    const double right = memory["out_of_memory"]["right"], judged = memory["out_of_memory"]["rows"];
+    CHECK(right / judged > 0.95);
+  }
+}

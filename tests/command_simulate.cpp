@@ -84,7 +84,7 @@ TEST_CASE("JSON has the keys that the commands' README defines, in their order")
         "cost_needs target asynchrony engine framework rests_on notes ");
   CHECK(keys(result["breakdown_s"]) == "compute exposed_communication data_stall pipeline_bubble other ");
   CHECK(keys(result["memory_bytes"]) ==
-        "weights gradients optimizer activations buffers total capacity fits reserved ");
+        "weights gradients optimizer activations buffers total capacity fits reserved allocated allocator ");
   CHECK(keys(result["network"]) == "bytes_per_step busiest_link ");
   CHECK(keys(result["engine"]) == "fidelity classes events ");
   CHECK(keys(result["rests_on"]) == "measured published interpolated guessed ");

@@ -1,6 +1,7 @@
 #include "simulator/costs/reserved.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -79,12 +80,14 @@ double communicator_bytes(const std::vector<int>& members, const Cluster& cluste
 // of nanotron's 713 jobs 3 to 16 % in the middle half of those without recorded streams.
 constexpr double kExpectedShare = 1.05, kMostShare = 1.16;
 
-AllocatorBytes allocator_bytes(double allocated, double recorded, bool waits) {
+AllocatorBytes allocator_bytes(double allocated, double recorded, bool waits, double capacity) {
   // A tensor that was recorded on the stream of a collective is reused only when the device has passed the
   // collective (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, recordStream). A process that runs ahead
   // has issued the forward pass by then; how far it is ahead differs between jobs.
-  return {allocated, allocated, kExpectedShare * allocated + (waits ? 0 : recorded),
-          kMostShare * allocated + 2 * recorded};
+  // If the device is full, the allocator waits for the device and frees what nobody uses.
+  const double most = capacity > 0 ? std::max(allocated, capacity) : std::numeric_limits<double>::infinity();
+  return {allocated, allocated, std::min(most, kExpectedShare * allocated + (waits ? 0 : recorded)),
+          std::min(most, kMostShare * allocated + 2 * recorded)};
 }
 
 double needed_bytes(double tensors, const ReservedBytes& reserved) {

@@ -23,8 +23,8 @@ struct AllocatorBytes {
   double allocated = 0, low = 0, expected = 0, high = 0;
 };
 // `recorded`: what recorded_bytes() returns; `waits`: the process waits for messages between pipeline stages,
-// so that it does not run ahead of the device.
-AllocatorBytes allocator_bytes(double allocated, double recorded, bool waits);
+// so that it does not run ahead of the device; `capacity`: of the device; 0: not known.
+AllocatorBytes allocator_bytes(double allocated, double recorded, bool waits, double capacity = 0);
 
 // Returns what a device must have for tensors of `tensors` bytes to fit for certain: with the most that the
 // allocator wastes, CUDA's context and NCCL's buffers. Recorded tensors do not count, as the allocator waits

@@ -24,6 +24,7 @@ void zero(JobDraft& draft) {
               false);  // gradients go after the last backward pass (engine.py, allreduce_gradients)
     return;
   }
+  draft.set_text("training.framework", "deepspeed-2024", name("stage"));
   draft.set("strategy.overlap", draft.on(name("overlap_comm"), stage == 3), name("overlap_comm"));
   if (stage < 3) draft.set("strategy.prefetch", 0.0);  // updated weights are gathered at the end of the step
   const double bytes = draft.text("communication_data_type") == "fp32" ? 4 : 2;

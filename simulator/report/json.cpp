@@ -178,7 +178,7 @@ ordered_json to_json(const Result& result) {
                                       {"most_communication", reserved.most_communication}};
   const AllocatorBytes allocator = allocator_bytes(
       m.memory.total + reserved.workspaces, recorded_bytes(*result.plan.schedule, result.scenario.framework),
-      result.scenario.strategy.pipeline > 1);
+      result.scenario.strategy.pipeline > 1, m.memory.capacity);
   json["memory_bytes"]["allocated"] = allocator.allocated;
   json["memory_bytes"]["allocator"] = {
       {"low", allocator.low}, {"expected", allocator.expected}, {"high", allocator.high}};

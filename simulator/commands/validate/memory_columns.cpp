@@ -68,13 +68,13 @@ PredictedMemory predicted_memory(const Prediction& prediction, MeasuredMemory::O
   memory.peak_bytes += outside.workspaces;
   memory.static_bytes += outside.workspaces;
   const Schedule& schedule = *prediction.plan.schedule;
+  const MemoryUse& use = prediction.metrics.memory;
   const double recorded = recorded_bytes(schedule, prediction.scenario.framework);
   const bool waits = prediction.scenario.strategy.pipeline > 1;
-  const AllocatorBytes allocator = allocator_bytes(memory.peak_bytes, recorded, waits);
+  const AllocatorBytes allocator = allocator_bytes(memory.peak_bytes, recorded, waits, use.capacity);
   memory.reserved_bytes = allocator.expected;
   memory.reserved_low_bytes = allocator.low;
   memory.reserved_high_bytes = allocator.high;
-  const MemoryUse& use = prediction.metrics.memory;
   memory.out_of_memory = use.capacity > 0 && needed_bytes(use.total, outside) > use.capacity;
   return memory;
 }
