@@ -43,7 +43,7 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
                                                   {"megatron-core-h100", 5, 0.0392, -0.0151},
                                                   {"nemo-h100-2024", 22, 0.0310, 0.0180},
                                                   {"torchtitan-h100", 22, 0.0944, -0.0785},
-                                                  {"megatron-bridge-gpt-oss", 19, 0.3826, -0.3826},
+                                                  {"megatron-bridge-gpt-oss", 19, 0.3776, -0.3776},
                                                   {"pytorch-ddp-gloo", 45, 0.0109, -0.0106}})
     check(pinned);
 }
