@@ -54,6 +54,8 @@ void add_framework_constants(const UncertainInputs& p, std::vector<UncertainCons
   add("collective_launch_us", framework.collective_launch_s,
       [](Scenario& s, double better) { s.engine.launches.collective_s /= better; });
   add("step_ms", framework.step_s, [](Scenario& s, double better) { s.engine.launches.step_s /= better; });
+  add("message_stall_share", framework.message_stall,
+      [](Scenario& s, double better) { s.engine.launches.message_stall /= better; });
   using Bytes = Sourced Framework::*;
   for (const auto& [key, bytes] : std::initializer_list<std::pair<const char*, Bytes>>{
            {"accumulation_bytes_per_parameter", &Framework::accumulation_bytes},
