@@ -111,6 +111,50 @@ TEST_CASE("links are certain under the ideal protocol and uncertain under NCCL's
       Approx(alone["step_time_s"].get<double>() * std::exp(effect["deviation"].get<double>())).epsilon(1e-3));
 }
 
+// ln(high / step)^2 grows by (1.645 x ln(step with usual launches / step))^2; low does not change.
+TEST_CASE("where no framework is named, the interval reaches up to usual launches") {
+  const Scratch scratch;
+  const std::string file = scratch.write("plain.toml", R"([model.transformer]
+layers = 4
+hidden = 1024
+heads = 16
+vocabulary = 32000
+sequence_length = 1024
+[training]
+global_batch = 8
+precision = "bf16"
+[cluster]
+nodes = 1
+[strategy]
+tensor = 8
+)");
+  const auto cost = [](const char* key, const char* value) {
+    return std::string(" --set 'framework.") + key + "={value=" + value +
+           ",basis=\"guess\",source=\"test\"}'";
+  };
+  struct Case {
+    const char *cluster, *kernel_us, *collective_us, *step_ms;
+  };
+  for (const Case& c : {Case{"dgx-a100", "48", "45", "13"}, Case{"dgx-h100", "80", "200", "50"}}) {
+    CAPTURE(c.cluster);
+    const std::string on = std::string("--set cluster.preset=") + c.cluster;
+    const json open = simulated(file, on + " --uncertainty"),
+               none = simulated(file, on + " --uncertainty --set training.framework=none"),
+               usual = simulated(file, on + cost("kernel_launch_us", c.kernel_us) +
+                                           cost("collective_launch_us", c.collective_us) +
+                                           cost("step_ms", c.step_ms));
+    const double step_s = none["step_time_s"],
+                 launches = std::log(usual["step_time_s"].get<double>() / step_s);
+    const auto above = [&](const json& result) {
+      return std::log(result["interval_s"][1].get<double>() / step_s) / 1.645;
+    };
+    CHECK(open["step_time_s"] == none["step_time_s"]);
+    CHECK(open["interval_s"][0].get<double>() == Approx(none["interval_s"][0].get<double>()));
+    CHECK(launches > 0.1);
+    CHECK(above(open) == Approx(std::hypot(above(none), launches)).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("a table tells how many measurements lie in their intervals") {
   const Scratch scratch;
   const std::string file = scratch.write("stages.toml", kMeasuredStages);

@@ -169,6 +169,31 @@ TEST_CASE("a process that waits for messages does not run ahead of them") {
   CHECK(step_s(true) > 1.02 * step_s(false));
 }
 
+// Launches take 1 + share x tensor ranks times as long where neighbouring stages are on different nodes.
+TEST_CASE("messages over the network hold up processes, and tensor ranks wait for each other") {
+  struct Case {
+    test::Degrees degrees;
+    bool network;
+    double factor;
+  };
+  for (const Case& c :
+       {Case{{1, 1, 1, 2}, true, 1.5}, Case{{1, 1, 2, 2}, true, 2}, Case{{2, 1, 4, 2}, true, 3},
+        Case{{2, 1, 2, 1}, true, 1}, Case{{1, 1, 2, 2}, false, 1}}) {
+    CAPTURE(c.degrees.data, c.degrees.tensor, c.degrees.pipeline, c.network);
+    Scenario held_up = on_ranks(c.degrees, {100e-6, 200e-6, 0, false});
+    Scenario slower = on_ranks(c.degrees, {c.factor * 100e-6, c.factor * 200e-6, 0, false});
+    held_up.engine.launches.message_stall = 0.5;
+    if (!c.network) {
+      ClusterParts parts = star(1);
+      parts.node.devices = held_up.cluster->devices();
+      parts.node.interconnect = Node::Interconnect::nvswitch;
+      parts.node.device_bandwidth = 100e9;
+      for (Scenario* s : {&held_up, &slower}) s->cluster = make_cluster(parts);
+    }
+    CHECK(run_launches(held_up).step_s == Approx(run_launches(slower).step_s).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("launches fold exactly") {
   const std::vector<std::pair<test::Degrees, bool>> cases = {
       {{2, 1, 2, 2}, false}, {{2, 1, 2, 2}, true}, {{4, 1, 1, 2}, false}, {{2, 2, 2, 1}, true}};

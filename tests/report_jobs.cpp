@@ -113,6 +113,21 @@ TEST_CASE("a script of Megatron-LM says model, training and strategy") {
   CHECK(has_text(notes, "50257 to 51200"));
 }
 
+TEST_CASE("arguments of Megatron-Core choose its framework preset") {
+  for (const auto& [argument, framework] :
+       std::map<std::string, std::string>{{"--use-mcore-models", "megatron-core-2024"},
+                                          {"--transformer-impl transformer_engine", "megatron-core-2024"},
+                                          {"--transformer-impl local", "megatron-2022"}}) {
+    CAPTURE(argument);
+    const auto keys = keys_of_job(
+        "torchrun pretrain_gpt.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 --seq-length 512 "
+        "--max-position-embeddings 512 --micro-batch-size 1 --global-batch-size 8 --vocab-size 1000 --bf16 " +
+            argument + "\n",
+        "train.sh");
+    CHECK(keys.at("training.framework") == '"' + framework + '"');
+  }
+}
+
 TEST_CASE("everything that a job file leaves open is asked in one error") {
   const std::string error =
       error_of_job(R"({"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}})");

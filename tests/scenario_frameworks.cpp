@@ -32,6 +32,7 @@ TEST_CASE("the strategy's preset, precision, device and model choose the framewo
                          {"qwen3-30b-a3b", "dgx-h100", "megatron-core", "bf16", "megatron-bridge-2025-11"},
                          {"gpt3-175b", "dgx-a100", "megatron-ddp", "fp16", "megatron-2022"},
                          {"gpt3-175b", "dgx-a100", "deepspeed-zero-3", "fp16", "deepspeed-2021"},
+                         {"llama3-8b", "dgx-b200", "megatron-core", "bf16", "megatron-bridge-2025"},
                          // No preset is of such jobs.
                          {"llama3-8b", "dgx-h100", "pytorch-ddp", "bf16", ""},
                          {"qwen3-30b-a3b", "dgx-h100", "torchtitan", "bf16", ""},

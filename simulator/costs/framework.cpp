@@ -13,6 +13,7 @@ Framework read_framework(Section& section, const std::string& name) {
   framework.step_s = read_sourced(section, "step_ms", {0, 1e6}, 1e-3);
   framework.accumulation_bytes = read_sourced(section, "accumulation_bytes_per_parameter", {0, 1e4}, 1);
   framework.loss_bytes = read_sourced(section, "loss_bytes_per_logit", {0, 1e4}, 1);
+  framework.message_stall = read_sourced(section, "message_stall_share", {0, 100}, 1);
   framework.synchronous_p2p = section.boolean("synchronous_p2p", false);
   framework.norm_bytes = read_sourced(section, "norm_bytes_per_element", {0, 1e4}, 1);
   framework.rotary_bytes = read_sourced(section, "rotary_bytes_per_element", {0, 1e4}, 1);
@@ -73,7 +74,8 @@ HostLaunches host_launches(const Framework& framework, bool cuda_graphs, bool bl
           blocking,
           cuda_graphs && !held ? framework.kernel_launch_s.value : 0,
           held ? 0 : framework.expert_launch_s.value,
-          framework.waits_for_rows && !held};
+          framework.waits_for_rows && !held,
+          framework.message_stall.value};
 }
 
 double launch_time_s(const HostLaunches& launches, const Work& work) {

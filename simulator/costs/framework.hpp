@@ -27,6 +27,9 @@ struct HostLaunches {
   // In forward passes, the process waits until rows have arrived at the experts: it needs their number to
   // issue the products.
   bool waits_for_rows = false;
+  // Share of its launch time by which each process is held up while messages between pipeline stages cross
+  // the network. Ranks that meet in collectives wait for each other, so it counts once for each tensor rank.
+  double message_stall = 0;
   bool any() const {
     return kernel_s > 0 || collective_s > 0 || step_s > 0 || routed_kernel_s > 0 || expert_product_s > 0;
   }
@@ -40,6 +43,7 @@ struct Framework {
   Sourced accumulation_bytes;                                // see PassShape::accumulation_bytes
   Sourced loss_bytes;                                        // see PassShape::loss_bytes
   Sourced norm_bytes, rotary_bytes, gate_bytes, cast_bytes;  // see FrameworkKernels
+  Sourced message_stall;                                     // see HostLaunches
   bool synchronous_p2p = false;
   bool wide_logits = false, expanded_keys = false, autograd_checkpoints = false;  // see FrameworkKernels
   // Operands are cast to 8 bits before they are gathered: weights from their shards, and activations from the

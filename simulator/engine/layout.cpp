@@ -9,6 +9,7 @@
 #include "simulator/engine/concurrency.hpp"
 #include "simulator/engine/flow_graph.hpp"
 #include "simulator/engine/limiting_links.hpp"
+#include "simulator/engine/message_stall.hpp"
 #include "simulator/engine/progress.hpp"
 
 namespace rehearse {
@@ -245,13 +246,14 @@ private:
   // Returns how long a process takes to issue a work item: while the device waits for it or for data, it
   // issues nothing. If launches block, the device's time, to which these waits belong, adds to that of the
   // process.
-  double issue_time_s(const Work& work) const {
+  double issue_time_s(const Work& work, double stall) const {
     const double waits_s = launches_.blocking ? 0 : process_wait_s(work) + data_wait_s(work);
-    return launch_time_s(launches_, work) + waits_s;
+    return launch_time_s(launches_, work) * stall + waits_s;
   }
 
   // Processors run their kernels themselves, so there a process only has the work that it does once per step.
-  void add_launches(ClassProgram& does, const Schedule& schedule, const Device& device) const {
+  void add_launches(ClassProgram& does, const Job& job, const Schedule& schedule,
+                    const Device& device) const {
     const Program& program = schedule.programs[does.program];
     const bool issues = device.compute_capability > 0;
     if (!(issues ? launches_.any() : launches_.step_s > 0)) return;
@@ -259,11 +261,13 @@ private:
     if (!issues) return;
     if (launches_.waits_for_rows) does.waits.assign(program.ops.size(), false);
     double others_s = 0;
+    const double stall =
+        stall_factor(launches_.message_stall, schedule.roles[kWorkers], job.endpoints, cluster_);
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       const Op& op = program.ops[i];
-      const double own_s = op.kind == OpKind::compute ? issue_time_s(schedule.works[op.work])
+      const double own_s = op.kind == OpKind::compute ? issue_time_s(schedule.works[op.work], stall)
                            : op.kind == OpKind::collective || op.kind == OpKind::exchange
-                               ? launches_.collective_s
+                               ? launches_.collective_s * stall
                                : 0;
       others_s += own_s;
       if (op.stream != 0) continue;
@@ -324,7 +328,7 @@ private:
           does.seconds.assign(schedule.works.size(), 0);
           for (std::size_t w = 0; w < used.size(); ++w)
             if (used[w]) does.seconds[w] = work_time_s(schedule.works[w], device, speed);
-          if (rank_class.role == kWorkers) add_launches(does, schedule, device);
+          if (rank_class.role == kWorkers) add_launches(does, job, schedule, device);
           if (options_.interference.applies(options_.protocol, device)) {
             does.beside = beside_of(rank_class.job, ph, does.program);
             layout_.interferes |= !does.beside.empty();

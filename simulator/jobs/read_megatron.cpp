@@ -143,13 +143,17 @@ public:
     pipeline();
     sharding();
     memory();
-    draft_.set_text("training.framework", "megatron-2022");
+    // Older scripts have neither argument.
+    const bool core =
+        draft_.on("use-mcore-models") || draft_.text("transformer-impl") == "transformer_engine";
+    const char* framework = core ? "megatron-core-2024" : "megatron-2022";
+    draft_.set_text("training.framework", framework);
     kernels();
     draft_.set("strategy.scatter_gather", false);
-    draft_.note(
-        "The framework preset is megatron-2022, with the overlap and the attention that the arguments ask "
-        "for "
-        "(--set training.framework=megatron-bridge-2025: without the host's launches).");
+    draft_.note(fmt::format(
+        "The framework preset is {}, with the overlap and the attention that the arguments ask for "
+        "(--set training.framework=megatron-bridge-2025: without the host's launches).",
+        framework));
     draft_.report();
   }
 

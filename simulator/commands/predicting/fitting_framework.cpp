@@ -18,13 +18,13 @@ namespace {
 constexpr std::int64_t kMostEventsToRepeat = 250'000;  // about a second of one core
 constexpr double kLeastChange = 0.03;
 
+}  // namespace
+
 bool has_framework(const Scenario& scenario) {
   return !scenario.framework.name.empty() ||
          std::any_of(scenario.settings.begin(), scenario.settings.end(),
                      [](const auto& setting) { return setting.first == "training.framework"; });
 }
-
-}  // namespace
 
 void tell_fitting_frameworks(Prediction& prediction, const WatchSimulation& watch) {
   const Scenario& scenario = prediction.scenario;

@@ -5,6 +5,9 @@
 
 namespace rehearse {
 
+// Returns whether the scenario names a framework, or "none", or has costs of its own.
+bool has_framework(const Scenario& scenario);
+
 // Adds a note with the framework presets that fit the job (newest first), if the newest changes the step time
 // by more than 3 %: it is simulated in a child process, unless the prediction took too many events to do so.
 // Nothing is added where the scenario names a framework or has its costs, where training.framework is "none",

@@ -9,6 +9,7 @@
 
 #include "models/kernels.hpp"
 #include "simulator/commands/predicting/device_constants.hpp"
+#include "simulator/commands/predicting/fitting_framework.hpp"
 #include "simulator/commands/predicting/link_constants.hpp"
 #include "simulator/costs/compute.hpp"
 #include "topologies/faster.hpp"
@@ -54,6 +55,8 @@ void add_framework_constants(const UncertainInputs& p, std::vector<UncertainCons
   add("collective_launch_us", framework.collective_launch_s,
       [](Scenario& s, double better) { s.engine.launches.collective_s /= better; });
   add("step_ms", framework.step_s, [](Scenario& s, double better) { s.engine.launches.step_s /= better; });
+  add("message_stall_share", framework.message_stall,
+      [](Scenario& s, double better) { s.engine.launches.message_stall /= better; });
   using Bytes = Sourced Framework::*;
   for (const auto& [key, bytes] : std::initializer_list<std::pair<const char*, Bytes>>{
            {"accumulation_bytes_per_parameter", &Framework::accumulation_bytes},
@@ -65,6 +68,31 @@ void add_framework_constants(const UncertainInputs& p, std::vector<UncertainCons
            {"routed_cast_bytes_per_element", &Framework::routed_cast_bytes}})
     add(key, framework.*bytes,
         [which = bytes](Scenario& s, double better) { (s.framework.*which).value /= better; });
+}
+
+// Means of the framework presets that state what launches take, of those on GPUs before H100 and from H100
+// on. A framework's process takes some time, so that a prediction without any can only be too fast by it.
+struct UsualLaunches {
+  double kernel_s, collective_s, step_s;
+};
+constexpr UsualLaunches kBeforeHopper = {48e-6, 45e-6, 13e-3}, kSinceHopper = {80e-6, 200e-6, 50e-3};
+constexpr int kHopper = 90;
+
+void add_unnamed_framework(const Scenario& scenario, std::vector<UncertainConstant>& found) {
+  const bool on_gpus = scenario.cluster->node().device.compute_capability > 0;
+  if (has_framework(scenario) || !on_gpus || scenario.engine.protocol.kind != Protocol::nccl ||
+      !std::holds_alternative<Transformer>(scenario.model.shape))
+    return;
+  found.push_back(
+      {"launches of a framework, as none is named", Basis::guess, 1, [](Scenario& s, double better) {
+         if (better >= 1) return;
+         const UsualLaunches& usual =
+             s.cluster->node().device.compute_capability < kHopper ? kBeforeHopper : kSinceHopper;
+         HostLaunches& launches = s.engine.launches;
+         if (!s.training.cuda_graphs) launches.kernel_s = usual.kernel_s;
+         launches.collective_s = usual.collective_s;
+         launches.step_s = usual.step_s;
+       }});
 }
 
 // Where the loss is unfused, tables of one GPU type imply 100 to 130 bytes per logit, and single rows 15 to
@@ -128,7 +156,9 @@ std::vector<UncertainConstant> uncertain_constants(const Prediction& p) {
   UncertainInputs inputs{p.scenario, p.plan.schedule->works, false, false, p.metrics.breakdown.slowed_s > 0};
   for (const LinkUse& use : p.trace.link_use)
     (p.scenario.cluster->inside_node(use.link) ? inputs.inside_nodes : inputs.between_nodes) = true;
-  return uncertain_constants(inputs);
+  std::vector<UncertainConstant> found = uncertain_constants(inputs);
+  add_unnamed_framework(p.scenario, found);
+  return found;
 }
 
 }  // namespace rehearse
