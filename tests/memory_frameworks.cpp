@@ -11,16 +11,20 @@ namespace {
 constexpr double kTokens = 2 * 512, kHidden = 1024, kInner = 4096, kVocabulary = 32000, kLayers = 8;
 
 // A gated transformer without biases on A100s; `framework` has lines of [framework].
-MemoryPeak peak(const std::string& framework, const std::string& strategy, int global_batch) {
+Prediction run_of(const std::string& framework, const std::string& strategy, int global_batch,
+                  int devices = 2) {
   const std::string model =
       "[model.transformer]\nlayers = 8\nhidden = 1024\nheads = 16\nfeed_forward = 4096\ngated = true\n"
       "vocabulary = 32000\nsequence_length = 512\npositions = 0\nbiases = false\ndropout = false\n"
       "[framework]\n" +
       framework;
-  const Prediction run = predicted(scenario_of(
+  return predicted(scenario_of(
       model, fmt::format("micro_batch = 2\nglobal_batch = {}\nattention = \"flash-2\"\n", global_batch),
-      strategy, "preset = \"dgx-a100\"\nnodes = 1\ndevices_per_node = 2\n"));
-  return memory_peaks(run.trace, 0).front();
+      strategy, fmt::format("preset = \"dgx-a100\"\nnodes = 1\ndevices_per_node = {}\n", devices)));
+}
+
+MemoryPeak peak(const std::string& framework, const std::string& strategy, int global_batch) {
+  return memory_peaks(run_of(framework, strategy, global_batch).trace, 0).front();
 }
 
 std::string bytes(const char* key, double value) {
@@ -82,4 +86,24 @@ TEST_CASE("buffers that tensor ranks gather into stay allocated") {
   const MemoryPeak plain = peak("", tensor, 2), held = peak("held_gather_buffers = true\n", tensor, 2);
   // One for inputs and one for gradients, of all tokens.
   CHECK(held.update - plain.update == Approx(2 * 2 * kTokens * kHidden).epsilon(0.01));
+}
+
+TEST_CASE("host memory of offloaded state counts pinned copies and buffers") {
+  const std::string offload = "data = 2\nzero_stage = 2\noffload = \"cpu\"\n";
+  const HostMemoryUse plain = *run_of("", offload, 4).metrics.host_memory,
+                      more = *run_of(bytes("host_memory_factor", 1.5), offload, 4).metrics.host_memory;
+  CHECK(more.total == Approx(1.5 * plain.total));
+  CHECK(more.optimizer == plain.optimizer);
+  CHECK(more.buffers - plain.buffers == Approx(0.5 * plain.total));
+}
+
+TEST_CASE("with a pipeline, ranks that shard weights can sum gradients whole") {
+  const std::string shards = "data = 2\npipeline = 2\nfsdp = \"full\"\nstage_layers = [5, 5]\n";
+  const auto update = [&](const std::string& framework) {
+    return memory_peaks(run_of(framework, shards, 8, 4).trace, 0).front().update;
+  };
+  // The first of two stages with half of the layers and the table, in 16 bits.
+  const double parameters =
+      kVocabulary * kHidden + kLayers / 2 * (4 * kHidden * kHidden + 3 * kHidden * kInner + 2 * kHidden);
+  CHECK(update("whole_gradients = true\n") - update("") == Approx(2 * parameters).epsilon(0.001));
 }

@@ -128,6 +128,36 @@ TEST_CASE("arguments of Megatron-Core choose its framework preset") {
   }
 }
 
+TEST_CASE("Megatron-LM divides layers evenly, whatever the embedding and the head take") {
+  struct Case {
+    std::string arguments, layers;  // empty: left to the balance of times
+  };
+  for (const Case& c : std::vector<Case>{
+           {"--num-layers 32 --pipeline-model-parallel-size 4", "[9, 8, 8, 9]"},
+           {"--num-layers 8 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2",
+            "[3, 2, 2, 3]"},
+           {"--num-layers 14 --pipeline-model-parallel-size 4 --account-for-embedding-in-pipeline-split "
+            "--account-for-loss-in-pipeline-split",
+            "[4, 4, 4, 4]"},
+           {"--num-layers 10 --pipeline-model-parallel-size 4", ""}}) {
+    CAPTURE(c.arguments);
+    CHECK(keys_of_job("torchrun pretrain_gpt.py --hidden-size 64 " + c.arguments)["strategy.stage_layers"] ==
+          c.layers);
+  }
+}
+
+TEST_CASE("arguments of Megatron-LM that change what its kernels hold in memory") {
+  const std::string job = "torchrun pretrain_gpt.py --num-layers 4 --hidden-size 64 ";
+  auto keys = keys_of_job(job + "--transformer-impl transformer_engine --deterministic-mode");
+  CHECK(keys["framework.engine_workspaces"] == "1");
+  CHECK(keys["framework.deterministic_products"] == "true");
+  CHECK(keys.count("framework.loss_peak_bytes_per_logit") == 0);
+  keys = keys_of_job(job + "--cross-entropy-loss-fusion");
+  CHECK(has_text(keys["framework.loss_peak_bytes_per_logit"], "value = 10,"));
+  keys = keys_of_job(job + "--cross-entropy-loss-fusion --cross-entropy-fusion-impl te");
+  CHECK(has_text(keys["framework.loss_peak_bytes_per_logit"], "value = 2,"));
+}
+
 TEST_CASE("everything that a job file leaves open is asked in one error") {
   const std::string error =
       error_of_job(R"({"train_micro_batch_size_per_gpu": "auto", "zero_optimization": {"stage": 3}})");
