@@ -304,7 +304,7 @@ int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& e
   for (std::int64_t p = 1 + ranks.rank; p <= sweep.points(); p += ranks.size) ++mine;
   Progress progress(mine);
   if (!arguments.merge) {
-    KnownSchedules known;  // those of a worker, each of which has its own copy
+    KnownSchedules schedules;  // those of a worker, each of which has its own copy
     const std::vector<bool> fast = axes_that_keep_schedules(sweep);
     WorkerPool pool;
     pool.jobs = arguments.jobs > 0 ? arguments.jobs : processors();
@@ -316,7 +316,7 @@ int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& e
       }
       return -1;
     };
-    pool.prepare = [&](std::int64_t point) { return prepare(sweep, rows, known, point); };
+    pool.prepare = [&](std::int64_t point) { return prepare(sweep, rows, schedules, point); };
     pool.ended = [&](const TaskEnd& end) {
       const std::string line =
           end.failure.empty() ? end.output : rows.line(end.task, PointStatus::failed, end.failure);

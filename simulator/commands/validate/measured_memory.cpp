@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/text/printable.hpp"
+#include "models/text/toml_value.hpp"
 #include "simulator/commands/validate/csv_records.hpp"
 
 namespace rehearse {
