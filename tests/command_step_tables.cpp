@@ -39,10 +39,10 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"mosaicml-a100", 82, 0.0442, -0.0205},
                                                   {"bert-nvidia", 13, 0.0581, -0.0469},
                                                   {"megascale-2024", 4, 0.0406, 0.0175},
-                                                  {"megatron-core-h100", 5, 0.0392, -0.0151},
+                                                  {"megatron-core-h100", 5, 0.0406, -0.0136},
                                                   {"nemo-h100-2024", 22, 0.0310, 0.0180},
                                                   {"torchtitan-h100", 22, 0.0944, -0.0785},
-                                                  {"megatron-bridge-gpt-oss", 19, 0.3776, -0.3776},
+                                                  {"megatron-bridge-gpt-oss", 19, 0.3827, -0.3827},
                                                   {"simumax-b200", 10, 0.0260, 0.0105},
                                                   {"pytorch-ddp-gloo", 45, 0.0109, -0.0106}})
     check(pinned);
