@@ -43,8 +43,9 @@ namespace {
 
 constexpr double kSoftmaxBytes = 4;
 
-// Forward, Megatron-LM's loss holds the logits and a copy in fp32 that becomes the softmax; backward, the
-// softmax becomes the gradient, which is cast to the precision of the logits
+// Returns the peak bytes per logit. In the forward pass, Megatron-LM's loss holds the logits and an fp32 copy,
+// which it overwrites with the softmax. In the backward pass, it turns the softmax into the gradient in place
+// and casts the gradient to the precision of the logits
 // (megatron/core/tensor_parallel/cross_entropy.py).
 double loss_peak_bytes(const PassShape& pass) {
   constexpr double kCounted = 2;  // the given bytes are those of 16-bit logits

@@ -140,7 +140,8 @@ bool joined_by_nvlink(const Cluster& cluster, Endpoint a, Endpoint b) {
   });
 }
 
-// Returns the bytes/s of each of `hops` copies at a time between devices of a node by way of host memory.
+// Returns the bandwidth, in bytes/s, of each of `hops` concurrent copies between devices of a node that pass
+// through host memory.
 double through_host_memory(const Node& node, double hops) {
   if (node.cpu_memory_bandwidth <= 0 || hops <= 0) return nccl::kHostCopyBandwidth;
   return std::min(nccl::kHostCopyBandwidth, nccl::kHostMemoryShare * node.cpu_memory_bandwidth / (2 * hops));

@@ -18,6 +18,9 @@ struct ReservedBytes {
   double total() const { return context + communication + workspaces + driver; }
 };
 
+// The share of a device's memory that should stay free for what the allocator cannot use.
+inline constexpr double kMemoryMargin = 0.05;
+
 // Memory that PyTorch's allocator reserves for tensors and workspaces of `allocated` bytes, as an interval.
 struct AllocatorBytes {
   double allocated = 0, low = 0, expected = 0, high = 0;

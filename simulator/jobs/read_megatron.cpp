@@ -457,8 +457,8 @@ private:
                "no-overlap-p2p-communication");
   }
 
-  // All parts have the same number of layers, whatever the embedding and the head take, unless these are
-  // counted as a layer each (megatron/core/transformer/transformer_block.py, get_num_layers_to_build).
+  // Megatron-LM gives all stages the same number of layers. Only the account-for arguments count the embedding
+  // and the loss as a layer each (megatron/core/transformer/transformer_block.py, get_num_layers_to_build).
   void even(double parts) {
     const bool embedding = draft_.on("account-for-embedding-in-pipeline-split"),
                head = draft_.on("account-for-loss-in-pipeline-split");

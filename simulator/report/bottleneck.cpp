@@ -193,14 +193,13 @@ std::string used_of_capacity(const MemoryUse& use) {
   return fmt::format("{} of {} GiB", in_gibibytes(use.total), in_gibibytes(use.capacity));
 }
 
-// Returns a clause if the tensors fit into memory, but little is left beside them and what the allocator and
-// libraries take.
+// Returns a warning if the tensors, together with what CUDA and the libraries reserve, leave less than
+// kMemoryMargin of the device's memory free; otherwise "".
 std::string reserved_clause(const Result& result) {
-  constexpr double kMargin = 0.05;  // of a device's memory
   const MemoryUse& use = result.metrics.memory;
   const ReservedBytes reserved = reserved_bytes(*result.plan.schedule, result.plan.endpoints,
                                                 *result.scenario.cluster, result.scenario.framework);
-  if (use.total + reserved.total() <= (1 - kMargin) * use.capacity) return "";
+  if (use.total + reserved.total() <= (1 - kMemoryMargin) * use.capacity) return "";
   return fmt::format("; the allocator, CUDA, NCCL and cuBLAS take {} to {} GiB in addition, so it may not fit",
                      in_gibibytes(reserved.total()), in_gibibytes(needed_bytes(use.total, reserved) - use.total));
 }

@@ -11,8 +11,8 @@
 
 namespace rehearse {
 
-// What a plan's step time is based on: an exact simulation; that of a few micro-batches, extended to all; or
-// a lower bound.
+// Where a plan's step time comes from: an exact simulation, an extrapolation from a simulation of a few
+// micro-batches, or a lower bound.
 enum class PlanBasis { simulated, extended, bounded };
 inline constexpr std::array<std::string_view, 3> kPlanBasisNames = {"simulated", "extended", "bounded"};
 

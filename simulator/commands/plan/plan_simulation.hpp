@@ -6,6 +6,7 @@
 
 #include "simulator/commands/plan/plan_question.hpp"
 #include "simulator/commands/predicting/predict.hpp"
+#include "simulator/costs/reserved.hpp"
 
 namespace rehearse {
 
@@ -33,8 +34,8 @@ struct MemoryLimit {
   // nullopt: estimate for CUDA, NCCL and cuBLAS, and a margin for what the allocator cannot use.
   std::optional<double> reserve_bytes;
   double needed(const PlanFigures& figures) const {
-    constexpr double kMargin = 0.05;  // of the capacity
-    return figures.memory_bytes + reserve_bytes.value_or(figures.reserved_bytes + kMargin * capacity_bytes);
+    return figures.memory_bytes +
+           reserve_bytes.value_or(figures.reserved_bytes + kMemoryMargin * capacity_bytes);
   }
   bool fits(const PlanFigures& figures) const {
     return capacity_bytes <= 0 || needed(figures) <= capacity_bytes;

@@ -47,8 +47,8 @@ std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_pt
                                              int ranks, const std::vector<double>& bytes, Algorithm asked,
                                              Protocol::Software software = Protocol::nccl_tests);
 
-// Predicts the sizes with every algorithm and protocol that NCCL could have chosen here, the chosen ones
-// included. Empty where it has no choice: messages that go directly, and processors.
+// Predicts the time of each size with every algorithm and protocol that NCCL could choose, including the one
+// that it chooses. Returns an empty list where NCCL has no choice: for direct messages, and on processors.
 std::vector<CollectiveAlternative> collective_alternatives(Exchange kind, const Cluster& cluster, int ranks,
                                                            const std::vector<CollectiveTime>& times,
                                                            Protocol::Software software);

@@ -59,7 +59,7 @@ public:
   virtual Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const;
   // Advice for steps that wait most for gathered weights.
   virtual Advice less_gathering(const Scenario& scenario) const;
-  // Returns how many optimizer steps its schedule has.
+  // Returns the number of optimizer steps in one run of the schedule.
   virtual int optimizer_steps() const { return 1; }
   // Returns how state is sharded; nullopt if every rank holds everything.
   virtual std::optional<SharedState> shared_state(const Scenario&) const { return std::nullopt; }
