@@ -174,11 +174,13 @@ private:
     const bool mixture = s_.has("experts");
     for (const char* key : {"experts_per_token", "shared_expert"})
       if (!mixture && s_.has(key)) s_.refuse(key, "given without experts", "only with experts, their number");
-    for (const char* key : {"router_bias", "shared_expert_gate", "dense_layers", "dense_feed_forward"})
+    for (const char* key : {"expert_groups", "groups_per_token", "router_bias", "shared_expert_gate", "dense_layers",
+                            "dense_feed_forward"})
       only_with(s_, key, "experts", mixture);
     if (mixture) s_.require("experts_per_token", "experts", fmt::format("an integer from 1 to {}", experts));
     const std::int64_t chosen = s_.integer("experts_per_token", 1, experts, 1),
                        shared = s_.integer("shared_expert", 0, kMaxInner, 0);
+    expert_groups(experts, chosen);
     t_.router_bias = s_.boolean("router_bias", false);
     t_.shared_expert_gate = s_.boolean("shared_expert_gate", true);
     t_.dense_layers = read_layers(s_, "dense_layers", t_.layers);
@@ -188,6 +190,18 @@ private:
     t_.experts = static_cast<double>(experts);
     t_.experts_per_token = static_cast<double>(chosen);
     t_.shared_expert = static_cast<double>(shared);
+  }
+
+  void expert_groups(std::int64_t experts, std::int64_t chosen) {
+    const std::int64_t groups = s_.integer("expert_groups", 1, experts, 1);
+    if (experts % groups != 0)
+      s_.refuse("expert_groups", fmt::format("{}", groups), fmt::format("a divisor of experts, {}", experts));
+    const std::int64_t most = s_.integer("groups_per_token", 1, groups, groups);
+    if (most * (experts / groups) < chosen)
+      s_.refuse("groups_per_token", fmt::format("{}, with {} experts altogether", most, most * (experts / groups)),
+                fmt::format("enough groups for experts_per_token, {}", chosen));
+    t_.expert_groups = static_cast<double>(groups);
+    t_.groups_per_token = static_cast<double>(most);
   }
 
   // Returns a value only if it differs from `usual`.
@@ -276,6 +290,10 @@ public:
     if (t.experts > 0) {
       put("experts", static_cast<std::int64_t>(t.experts));
       put("experts_per_token", static_cast<std::int64_t>(t.experts_per_token));
+      if (t.groups_per_token < t.expert_groups) {
+        put("expert_groups", static_cast<std::int64_t>(t.expert_groups));
+        put("groups_per_token", static_cast<std::int64_t>(t.groups_per_token));
+      }
       put("shared_expert", static_cast<std::int64_t>(t.shared_expert));
       if (t.router_bias) put("router_bias", true);
       if (!t.shared_expert_gate) put("shared_expert_gate", false);

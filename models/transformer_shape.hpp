@@ -86,6 +86,9 @@ struct Transformer {
   // Mixture of experts: parallel feed-forwards of inner width `feed_forward`, of which a router chooses a few
   // per token; 0: a single feed-forward for all tokens.
   double experts = 0, experts_per_token = 0;
+  // Node-limited routing (DeepSeek-V2 and V3): experts form `expert_groups` equal groups of neighbours, and a
+  // token's experts come from at most `groups_per_token` of them. 1: from all experts.
+  double expert_groups = 1, groups_per_token = 1;
   bool router_bias = false;
   double shared_expert = 0;        // inner width of one more expert that processes all tokens; 0: none
   bool shared_expert_gate = true;  // a gate weights its result; otherwise it is added unchanged

@@ -365,6 +365,29 @@ TEST_CASE("which layers have experts") {
   }
 }
 
+TEST_CASE("groups of experts limit the nodes that a token is sent to") {
+  struct Case {
+    const char *type, *keys;
+    double groups, chosen;
+  };
+  const Case cases[] = {
+      {"deepseek_v3", R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 4)", 8, 4},
+      {"deepseek_v2",
+       R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 3, "topk_method": "group_limited_greedy")", 8, 3},
+      {"deepseek_v2", R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 3, "topk_method": "greedy")", 1, 1},
+      {"kimi_k2", R"(, "n_routed_experts": 16, "n_group": 1, "topk_group": 1)", 1, 1},
+      {"deepseek_v2", R"(, "n_routed_experts": 16, "n_group": null, "topk_group": null)", 1, 1},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.type, c.keys);
+    const Transformer t =
+        form_of("{\"model_type\": \"" + std::string(c.type) + "\", " + kSmallModel +
+                ", \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 0" + c.keys + "}");
+    CHECK(t.expert_groups == c.groups);
+    CHECK(t.groups_per_token == c.chosen);
+  }
+}
+
 TEST_CASE("Python's infinities and NaN are read") {
   const std::string llama = R"({"model_type": "llama", "limit": [0.0, Infinity], "low": -Infinity, "no": NaN,
     "text": "Infinity \" NaN", )" +

@@ -85,7 +85,7 @@ const std::string kDeepSeek3 =
            R"(, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
               "v_head_dim": 128, "first_k_dense_replace": 3, "moe_layer_freq": 1, "n_routed_experts": 256,
               "n_shared_experts": 1, "num_experts_per_tok": 8, "moe_intermediate_size": 2048,
-              "num_nextn_predict_layers": 1)");
+              "n_group": 8, "topk_group": 4, "topk_method": "noaux_tc", "num_nextn_predict_layers": 1)");
 const std::string kOpt =
     R"({"model_type": "opt", "hidden_size": 4096, "ffn_dim": 16384, "num_hidden_layers": 32,
   "num_attention_heads": 32, "vocab_size": 50272, "max_position_embeddings": 2048,
@@ -528,6 +528,10 @@ TEST_CASE("configs of the families are refused by their key") {
       {config("deepseek_v3", small, R"(, "kv_lora_rank": 8, "first_k_dense_replace": 1, "n_routed_experts": 4,
         "moe_intermediate_size": 10000000, "n_shared_experts": 2, "num_experts_per_tok": 2)"),
        "n_shared_experts is 2; allowed: an integer from 0 to 1"},
+      {config("deepseek_v3", small, R"(, "kv_lora_rank": 8, "first_k_dense_replace": 1, "n_routed_experts": 6,
+        "num_experts_per_tok": 2, "n_group": 4, "topk_group": 2)"),
+       "n_group is 4, with topk_group 2; allowed: equal groups of 6 experts, so large that topk_group of them "
+       "have at least 2"},
       {config("qwen3_moe", small, R"(, "mlp_only_layers": [2], "num_experts": 4, "num_experts_per_tok": 2)"),
        "mlp_only_layers is an array with 2; allowed: layers from 0 to 1"},
       {config("opt", small, R"(, "_remove_final_layer_norm": true)"),
@@ -574,6 +578,13 @@ TEST_CASE("keys of [model.transformer] that do not fit together are refused") {
        "narrow_positions is true without embedding_width; allowed: false, or an embedding_width"},
       {"gated = true\nrelu = true", "relu is true with gated; allowed: false"},
       {"dense_layers = [0]", "dense_layers is given without experts; allowed: only with experts"},
+      {"groups_per_token = 2", "groups_per_token is given without experts; allowed: only with experts"},
+      {"experts = 8\nexperts_per_token = 2\nexpert_groups = 3",
+       "expert_groups is 3; allowed: a divisor of experts, 8"},
+      {"experts = 8\nexperts_per_token = 3\nexpert_groups = 4\ngroups_per_token = 1",
+       "groups_per_token is 1, with 2 experts altogether; allowed: enough groups for experts_per_token, 3"},
+      {"experts = 8\nexperts_per_token = 2\nexpert_groups = 4\ngroups_per_token = 5",
+       "groups_per_token is 5; allowed: an integer from 1 to 4"},
       {"experts = 4\nexperts_per_token = 1\ndense_layers = [0]",
        "dense_feed_forward is missing; allowed: an integer from 1 to 10000000"},
   };

@@ -1,6 +1,7 @@
 // Checks expert parallelism: a second mesh over the same ranks, what is sent over it, and over which ranks
 // gradients are summed.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -89,20 +90,25 @@ TEST_CASE("tokens go to their experts and back in two all-to-alls each way") {
 }
 
 // Returns how many of `places` places hold at least one of the chosen experts, as a mean over all choices of
-// `chosen` of `experts` experts; computed by enumeration.
-double counted_places(int experts, int chosen, int places) {
+// `chosen` of `experts` experts; computed by enumeration. A token first chooses `most` of `groups` groups of
+// neighbours, all with equal chances, then its experts from these.
+double counted_places(int experts, int chosen, int places, int groups = 1, int most = 1) {
   double sum = 0, ways = 0;
-  for (unsigned choice = 0; choice < 1u << experts; ++choice) {
-    std::set<int> hit;
-    int size = 0;
-    for (int e = 0; e < experts; ++e)
-      if (choice >> e & 1) {
-        ++size;
-        hit.insert(e / (experts / places));
-      }
-    if (size != chosen) continue;
-    ++ways;
-    sum += static_cast<double>(hit.size());
+  for (unsigned allowed = 0; allowed < 1u << groups; ++allowed) {
+    if (std::popcount(allowed) != most) continue;
+    for (unsigned choice = 0; choice < 1u << experts; ++choice) {
+      if (std::popcount(choice) != chosen) continue;
+      std::set<int> hit;
+      bool possible = true;
+      for (int e = 0; e < experts; ++e)
+        if ((choice >> e & 1) != 0) {
+          possible = possible && (allowed >> (e / (experts / groups)) & 1) != 0;
+          hit.insert(e / (experts / places));
+        }
+      if (!possible) continue;
+      ++ways;
+      sum += static_cast<double>(hit.size());
+    }
   }
   return sum / ways;
 }
@@ -138,6 +144,43 @@ TEST_CASE("a row goes once to each rank or node that has any of a token's expert
       const double share = c.places == 0 ? 1 : counted_places(16, chosen, c.places) / chosen;
       CHECK(bytes_of(c) == Approx(share * all).epsilon(1e-12));
     }
+  }
+}
+
+TEST_CASE("node-limited routing sends a row to fewer ranks and nodes") {
+  struct Case {
+    const char* name;
+    ExpertDispatch dispatch;
+    int devices, places;  // devices per node; places that receive one row each
+    int groups, most;     // expert_groups, groups_per_token
+  };
+  // 8 ranks with 2 of 16 experts each, 3 experts per token.
+  const Case cases[] = {
+      {"a group for each node", ExpertDispatch::nodes, 2, 4, 4, 2},
+      {"a group for each rank", ExpertDispatch::ranks, 1, 8, 8, 3},
+      {"several ranks in a group", ExpertDispatch::ranks, 1, 8, 2, 1},
+      {"two groups on each node", ExpertDispatch::nodes, 2, 4, 8, 3},
+      {"four groups on each node", ExpertDispatch::nodes, 4, 2, 8, 2},
+      {"all groups chosen", ExpertDispatch::nodes, 2, 4, 4, 4},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    const auto share_of = [&](ExpertDispatch dispatch) {
+      Scenario s = axes_scenario(axes_mixture(2, 16), {8, 1, 1, 1});
+      auto& t = std::get<Transformer>(s.model.shape);
+      t.experts_per_token = 3;
+      t.expert_groups = c.groups;
+      t.groups_per_token = c.most;
+      s.strategy.expert = 8;
+      s.strategy.expert_dispatch = dispatch;
+      s.cluster = make_cluster(gpu_nodes(8 / c.devices, c.devices, c.devices));
+      double sum = 0;
+      for (const Op& op : write_schedule(s).schedule->programs.front().ops)
+        if (op.purpose == Purpose::experts) sum += op.collective.bytes.base;
+      return sum;
+    };
+    CHECK(share_of(c.dispatch) / share_of(ExpertDispatch::experts) ==
+          Approx(counted_places(16, 3, c.places, c.groups, c.most) / 3).epsilon(1e-12));
   }
 }
 

@@ -407,12 +407,28 @@ private:
     }
     t_.experts = count;
     t_.experts_per_token = chosen;
+    expert_groups();
     t_.router_bias = e.router_bias;
     t_.dense_feed_forward = dense.empty() ? 0 : dense_width;
     t_.feed_forward = width;
     t_.dense_layers = std::move(dense);
     t_.shared_expert = shared;
     if (shared > 0) t_.shared_expert_gate = e.shared_gate;
+  }
+
+  // Node-limited routing, which DeepSeek's topk_method "greedy" leaves out.
+  void expert_groups() {
+    if (c_.find("n_group") == nullptr || c_.find("topk_group") == nullptr) return;
+    const double groups = c_.whole("n_group", static_cast<std::int64_t>(t_.experts)),
+                 chosen = c_.whole("topk_group", static_cast<std::int64_t>(groups));
+    if (groups == chosen || c_.text("topk_method", "") == "greedy") return;
+    const double each = t_.experts / groups;
+    if (each != std::floor(each) || chosen * each < t_.experts_per_token)
+      c_.refuse("n_group", fmt::format("{}, with topk_group {}", groups, chosen),
+                fmt::format("equal groups of {} experts, so large that topk_group of them have at least {}", t_.experts,
+                            t_.experts_per_token));
+    t_.expert_groups = groups;
+    t_.groups_per_token = chosen;
   }
 
   double labels() const {

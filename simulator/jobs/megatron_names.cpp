@@ -42,6 +42,8 @@ constexpr JobName kNames[] = {
     {"v-head-dim"},
     {"num-experts"},
     {"moe-router-topk"},
+    {"moe-router-num-groups"},
+    {"moe-router-group-topk"},
     {"topk"},
     {"moe-ffn-hidden-size"},
     {"moe-layer-freq"},

@@ -304,6 +304,10 @@ private:
     transformer("experts_per_token",
                 draft_.number("moe-router-topk", draft_.number("topk", draft_.has("topk") ? 1 : 2)),
                 draft_.has("topk") ? "topk" : "moe-router-topk");
+    if (draft_.has("moe-router-num-groups") && draft_.has("moe-router-group-topk")) {
+      transformer("expert_groups", draft_.number("moe-router-num-groups", 1), "moe-router-num-groups");
+      transformer("groups_per_token", draft_.number("moe-router-group-topk", 1), "moe-router-group-topk");
+    }
     transformer("feed_forward", draft_.number("moe-ffn-hidden-size", inner_),
                 draft_.has("moe-ffn-hidden-size") ? "moe-ffn-hidden-size" : "ffn-hidden-size");
     if (!draft_.on("disable-bias-linear")) transformer("router_bias", false);

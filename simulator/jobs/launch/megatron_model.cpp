@@ -122,6 +122,10 @@ private:
   void experts() {
     add("num-experts", t_.experts);
     add("moe-router-topk", t_.experts_per_token);
+    if (t_.groups_per_token < t_.expert_groups) {
+      add("moe-router-num-groups", t_.expert_groups);
+      add("moe-router-group-topk", t_.groups_per_token);
+    }
     add("moe-ffn-hidden-size", inner());
     add("--moe-grouped-gemm");
     if (t_.biases) add("--no-bias-dropout-fusion");  // grouped products with biases do not support it

@@ -14,13 +14,35 @@ int expert_axis(const StepPlan& plan) {
   return plan.schedule.roles.front().meshes[kMesh].axis("expert");
 }
 
-// Returns the expected number of `places` that hold at least one of `chosen` randomly chosen experts, if they
-// share `experts` experts evenly.
-double places_with_any(double places, double experts, double chosen) {
-  const double elsewhere = experts - experts / places;
-  double none = 1;  // C(elsewhere, chosen) / C(experts, chosen)
-  for (double i = 0; i < chosen; ++i) none *= std::max(0.0, elsewhere - i) / (experts - i);
-  return places * (1 - none);
+// Returns the probability that none of `chosen` of `all` things is among `some` of them: C(all - some, chosen) /
+// C(all, chosen).
+double chance_of_none(double some, double all, double chosen) {
+  double none = 1;
+  for (double i = 0; i < chosen; ++i) none *= std::max(0.0, all - some - i) / (all - i);
+  return none;
+}
+
+// Returns the expected number of `places` that hold at least one of a token's experts, if they share all
+// experts evenly, in order. The token chooses its groups with equal chances, then its experts from these groups.
+double places_with_any(double places, const Transformer& t) {
+  const double held = t.experts / places, group = t.experts / t.expert_groups,
+               eligible = group * t.groups_per_token;
+  if (held <= group)  // a part of one group, or one group
+    return places * t.groups_per_token / t.expert_groups *
+           (1 - chance_of_none(held, eligible, t.experts_per_token));
+  // Several groups, of which any number can be among the chosen ones.
+  const double groups = t.expert_groups / places;
+  double none = 0, all_ways = 0;
+  for (double here = 0; here <= std::min(groups, t.groups_per_token); ++here) {
+    double ways = 1;  // C(groups, here) C(others, rest) / C(all, chosen)
+    for (double i = 0; i < here; ++i)
+      ways *= (groups - i) * (t.groups_per_token - i) / ((i + 1) * (t.expert_groups - i));
+    for (double i = 0; i < t.groups_per_token - here; ++i)
+      ways *= std::max(0.0, t.expert_groups - groups - i) / (t.expert_groups - here - i);
+    none += ways * chance_of_none(here * group, eligible, t.experts_per_token);
+    all_ways += ways;
+  }
+  return places * (1 - none / all_ways);
 }
 
 const std::vector<double>& loads_of(const StepPlan& plan, int layer) {
@@ -77,7 +99,7 @@ double dispatched_share(const Scenario& scenario, std::span<const Endpoint> endp
     if (nodes.size() > 1) places = static_cast<double>(nodes.size());
   }
   const auto& t = std::get<Transformer>(scenario.model.shape);
-  return places_with_any(places, t.experts, t.experts_per_token) / t.experts_per_token;
+  return places_with_any(places, t) / t.experts_per_token;
 }
 
 Quantity expert_share(const StepPlan& plan, int layer) {

@@ -17,8 +17,9 @@ Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChan
                    bool of_gradient);
 // Returns the fraction of the bytes of one row per chosen expert that is sent between ranks at `endpoints`
 // under strategy.expert_dispatch: the k experts of a token, drawn from E with equal chances, are on n (1 -
-// C(E - E/n, k) / C(E, k)) of n ranks or nodes on average. If rows are sent once to each of several nodes,
-// they are spread inside the node afterwards, which is not counted.
+// C(E - E/n, k) / C(E, k)) of n ranks or nodes on average, and on fewer with node-limited routing
+// (Transformer::expert_groups). If rows are sent once to each of several nodes, they are spread inside the
+// node afterwards, which is not counted.
 double dispatched_share(const Scenario& scenario, std::span<const Endpoint> endpoints);
 // Returns each rank's share of the experts' work in `layer`.
 Quantity expert_share(const StepPlan& plan, int layer);
