@@ -141,6 +141,17 @@ void add_rotary(LayerCost& cost, const TransformerWriter& to, const Sizes& z, do
   add_both_ways(cost, 2 * z.bytes(width) * (given > 0 ? given / kFused : 1));
 }
 
+// A forward pass is given a third of the time, as it has two of the six products.
+void add_sinks(LayerCost& cost, const TransformerWriter& to, const Sizes& z) {
+  if (!to.t.attention_sinks) return;
+  const double scores =
+      z.samples * z.heads * z.sequence * seen_in_the_mean(z, z.keys_length, to.t.causal);
+  const double bytes = to.pass.kernels.sink_bytes * scores;
+  if (bytes == 0) return;
+  cost.forward.push_back(moves(bytes / 3));
+  cost.backward_input.push_back(moves(2 * bytes / 3));
+}
+
 struct QueriesKeysValues {
   int queries = 0, keys = 0;  // numbers of the layer's values
 };
@@ -402,6 +413,7 @@ int add_attention(TransformerWriter& to, int input, bool local, bool rotary) {
   cost->saved_bytes = saved_by_attention(t, to.pass, z, kept_keys);
   cost->working_bytes = working_of_attention(to.pass, z, kept_keys);
   if (t.relative_positions > 0) add_relative_positions(*cost, to, z);
+  if (fused) add_sinks(*cost, to, z);
   if (t.attention_sinks) {  // gradients: sums over the tokens of each token's share of the sinks
     cost->parameters += z.heads;
     cost->backward_weight.push_back(column_sums({z.bytes(z.heads), z.heads, z.element}));

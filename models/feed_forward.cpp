@@ -111,6 +111,22 @@ void add_stash(LayerCost& cost, const TransformerWriter& to, double rows, double
   cost.backward_input.push_back(copy);
 }
 
+// Adds the kernels of each expert that multiply the bias of its second product by the rows' probabilities, in
+// fp32, and add it. A forward pass runs two for each expert, a backward pass five (NVIDIA/Megatron-LM
+// megatron/core/transformer/moe/experts.py, TEGroupedMLP._apply_bias, and the gradients of its operations).
+void add_weighted_bias(LayerCost& cost, const TransformerWriter& to, const Spread& s, double width) {
+  constexpr double kForward = 2, kBackward = 5;
+  constexpr double kForwardShare = 28.0 / 68;  // of the bytes, see megatron-bridge-2025-11
+  const double bytes = to.pass.kernels.expert_bias_bytes * s.rows * width;
+  if (bytes == 0 || s.used == 0) return;
+  const auto add = [&](std::vector<Kernel>& kernels, double share, double for_each) {
+    kernels.push_back(moves(share * bytes / (for_each * s.used)));
+    kernels.back().count = for_each * s.used;
+  };
+  add(cost.forward, kForwardShare, kForward);
+  add(cost.backward_input, 1 - kForwardShare, kBackward);
+}
+
 // Adds further copies of all routed rows, and of their gradients, on their way to the experts or back.
 void add_routed_copies(LayerCost& cost, double copies, double row_bytes) {
   for (; copies > 0; --copies) {
@@ -184,7 +200,10 @@ int add_experts(TransformerWriter& to, int input) {
   write_down(*cost, z, s, inner_of(SegmentKind::expert_down));
   add_routed_casts(*cost, to, s.rows, fused ? 0 : inner_of(SegmentKind::expert_down), z.hidden);
   add_stash(*cost, to, s.rows, inner_of(SegmentKind::expert_down), 0);
-  if (t.biases) add_spread_bias(*cost, z, s, z.hidden);
+  if (t.biases) {
+    add_spread_bias(*cost, z, s, z.hidden);
+    add_weighted_bias(*cost, to, s, z.hidden);
+  }
 
   // Back from the experts: their weighted sum. The backward pass reads each result again for the gradient of
   // its weight.

@@ -23,9 +23,15 @@ struct FrameworkKernels {
   // function and cast their results.
   double routed_cast_bytes = 0, routed_copies = 0;
   bool fused_experts = false;
+  // Traffic, forward and backward together, of the kernels that weigh the bias of the experts' second product
+  // and add it, per element of the result; 0: the product's kernel adds it.
+  double expert_bias_bytes = 0;
   // What experts save for the backward pass is copied to a stash and back, because the next layer reuses
   // buffers for a number of rows that is not known beforehand.
   bool stashed_experts = false;
+  // Traffic, forward and backward together, that fused attention with learned sinks takes as long as, beyond
+  // its own, per score inside the causal mask, whatever the window; 0: none.
+  double sink_bytes = 0;
   // Memory in bytes per 16-bit element; 0: that of fused kernels. loss_peak_bytes: the most that logits, their
   // copies and gradients take at once, per logit (6). norm_saved_bytes: what a norm and the product behind it
   // save per element of the norm's input (4). gate_saved_bytes: what a gated activation function and the

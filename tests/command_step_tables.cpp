@@ -33,8 +33,8 @@ void check(const Pinned& pinned) {
 
 // Of vTrain's 883 rows, 220 set the costs in simulator/frameworks/presets/megatron-2021.toml; every other row
 // of mosaicml-a100 set the loss in llm-foundry-2023.toml; the group "sets constants" of
-// megatron-bridge-experts set the launches in megatron-bridge-2025-11.toml; no row of the other tables set
-// any constant.
+// megatron-bridge-experts set the launches in megatron-bridge-2025-11.toml; one row of megatron-bridge-gpt-oss
+// set its attention with sinks; no row of the other tables set any constant.
 TEST_CASE("errors of step time tables are pinned", "[release]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"mosaicml-a100", 82, 0.0442, -0.0205},
                                                   {"bert-nvidia", 13, 0.0581, -0.0469},
@@ -42,7 +42,7 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
                                                   {"megatron-core-h100", 5, 0.0406, -0.0136},
                                                   {"nemo-h100-2024", 22, 0.0310, 0.0180},
                                                   {"torchtitan-h100", 22, 0.0944, -0.0785},
-                                                  {"megatron-bridge-gpt-oss", 19, 0.3827, -0.3827},
+                                                  {"megatron-bridge-gpt-oss", 19, 0.1479, -0.1248},
                                                   {"simumax-b200", 10, 0.0260, 0.0105},
                                                   {"pytorch-ddp-gloo", 45, 0.0109, -0.0106}})
     check(pinned);
@@ -66,7 +66,7 @@ TEST_CASE("errors of large step time tables are pinned", "[.][tables]") {
                                                   {"megatron-bridge-dense", 36, 0.0370, 0.0246},
                                                   {"nanotron-h100", 153, 0.1090, -0.0939},
                                                   {"megatron-core-small", 118, 0.1894, -0.0517},
-                                                  {"megatron-bridge-experts", 52, 0.1168, -0.0812},
+                                                  {"megatron-bridge-experts", 52, 0.1186, -0.0875},
                                                   {"bloom-2022", 62, 0.0639, -0.0484}})
     check(pinned);
 }

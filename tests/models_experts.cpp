@@ -184,6 +184,41 @@ TEST_CASE("kernels of frameworks on routed rows move what is given") {
   }
 }
 
+TEST_CASE("eager kernels add the experts' weighted bias, and sinks slow attention down") {
+  PassShape pass;
+  pass.micro_batch = 2;
+  pass.sequence_length = 32;
+  Transformer t = small(8, 2, 96);
+  t.biases = true;
+  t.attention_sinks = true;
+  const auto whole = [&](const PassShape& p) { return layer_costs(transformer(t), p)[1]; };
+  const auto moved = [](const LayerCost& layer) {
+    return memory_bytes(layer.forward) + memory_bytes(layer.backward_input) + memory_bytes(layer.backward_weight);
+  };
+  const auto count = [](const std::vector<Kernel>& kernels) {
+    double sum = 0;
+    for (const Kernel& kernel : kernels) sum += kernel.count;
+    return sum;
+  };
+  pass.attention = AttentionKernels::flash_3;
+  const LayerCost base = whole(pass);
+  PassShape biased = pass, sinks = pass;
+  biased.kernels.expert_bias_bytes = 68;
+  // 2 x 32 tokens, each with 2 of 8 experts.
+  const LayerCost with_bias = whole(biased);
+  CHECK(moved(with_bias) - moved(base) == Approx(68 * 2 * 32 * 2 * t.hidden));
+  CHECK(count(with_bias.forward) - count(base.forward) == 2 * 8);
+  CHECK(count(with_bias.backward_input) - count(base.backward_input) == 5 * 8);
+  // Half of the scores are inside the causal mask.
+  sinks.kernels.sink_bytes = 30;
+  CHECK(moved(whole(sinks)) - moved(base) == Approx(30 * 2 * t.heads * 32 * 32 / 2));
+  sinks.attention = pass.attention = AttentionKernels::unfused;
+  CHECK(moved(whole(sinks)) == moved(whole(pass)));
+  t.attention_sinks = false;
+  sinks.attention = pass.attention = AttentionKernels::flash_3;
+  CHECK(moved(whole(sinks)) == moved(whole(pass)));
+}
+
 TEST_CASE("kernels on routed rows are known, and how many experts' products they hold") {
   PassShape pass;
   pass.micro_batch = 1;

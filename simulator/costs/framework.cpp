@@ -28,6 +28,8 @@ Framework read_framework(Section& section, const std::string& name) {
     framework.attention = static_cast<AttentionKernels>(section.choice("attention", kAttentionKernelsNames));
   framework.expert_launch_s = read_sourced(section, "expert_launch_us", {0, 1e6}, 1e-6);
   framework.routed_cast_bytes = read_sourced(section, "routed_cast_bytes_per_element", {0, 1e4}, 1);
+  framework.expert_bias_bytes = read_sourced(section, "expert_bias_bytes_per_element", {0, 1e4}, 1);
+  framework.sink_bytes = read_sourced(section, "sink_bytes_per_score", {0, 1e4}, 1);
   framework.fused_experts = section.boolean("fused_experts", false);
   framework.stashed_experts = section.boolean("stashed_experts", false);
   framework.graphs_hold_experts = section.boolean("graphs_hold_experts", false);
@@ -55,6 +57,8 @@ FrameworkKernels Framework::kernels() const {
   FrameworkKernels kernels{norm_bytes.value, rotary_bytes.value, gate_bytes.value,    cast_bytes.value,
                            wide_logits,      expanded_keys,      autograd_checkpoints};
   kernels.routed_cast_bytes = routed_cast_bytes.value;
+  kernels.expert_bias_bytes = expert_bias_bytes.value;
+  kernels.sink_bytes = sink_bytes.value;
   kernels.fused_experts = fused_experts;
   kernels.stashed_experts = stashed_experts;
   kernels.loss_peak_bytes = loss_peak_bytes.value;

@@ -52,7 +52,8 @@ struct Framework {
   std::optional<AttentionKernels> attention;  // what it ran; used if training.attention is not given
   // For mixtures of experts.
   Sourced expert_launch_s;                              // see HostLaunches::expert_product_s
-  Sourced routed_cast_bytes;                            // see FrameworkKernels
+  Sourced routed_cast_bytes, expert_bias_bytes;         // see FrameworkKernels
+  Sourced sink_bytes;                                   // see FrameworkKernels
   bool fused_experts = false, stashed_experts = false;  // see FrameworkKernels
   bool graphs_hold_experts = false;                     // CUDA graphs contain the kernels on routed rows
   bool waits_for_rows = false;       // HostLaunches::waits_for_rows, unless graphs hold the experts

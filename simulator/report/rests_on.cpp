@@ -111,7 +111,10 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   if (const auto* t = std::get_if<Transformer>(&scenario.model.shape); t && t->experts > 0) {
     of_framework(framework.expert_launch_s, "launch of an expert's product");
     of_framework(framework.routed_cast_bytes, "cast traffic of experts");
+    if (t->biases) of_framework(framework.expert_bias_bytes, "bias traffic of experts");
   }
+  if (const auto* t = std::get_if<Transformer>(&scenario.model.shape); t && t->attention_sinks)
+    of_framework(framework.sink_bytes, "attention with sinks");
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
     inputs.push_back(
         {Input::Group::compute, Basis::published, "host update efficiency", "CPU-Adam", kHostUpdateSource});

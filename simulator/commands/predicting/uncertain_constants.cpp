@@ -65,7 +65,9 @@ void add_framework_constants(const UncertainInputs& p, std::vector<UncertainCons
            {"rotary_bytes_per_element", &Framework::rotary_bytes},
            {"gate_bytes_per_element", &Framework::gate_bytes},
            {"cast_bytes_per_element", &Framework::cast_bytes},
-           {"routed_cast_bytes_per_element", &Framework::routed_cast_bytes}})
+           {"routed_cast_bytes_per_element", &Framework::routed_cast_bytes},
+           {"expert_bias_bytes_per_element", &Framework::expert_bias_bytes},
+           {"sink_bytes_per_score", &Framework::sink_bytes}})
     add(key, framework.*bytes,
         [which = bytes](Scenario& s, double better) { (s.framework.*which).value /= better; });
 }
