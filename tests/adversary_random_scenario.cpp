@@ -89,6 +89,7 @@ const std::vector<const char*> kAllReduces = {
     "",
     "all_reduce = \"tree\"",
     "all_reduce = \"halving-doubling\"",
+    "all_reduce = \"recursive-doubling\"",
     "all_reduce = \"hierarchical\"",
     "all_reduce = \"auto\"",
     "channels = 1",

@@ -57,7 +57,8 @@ TEST_CASE("All-reduces in rounds end with the sum at every member") {
   };
   std::vector<Case> cases;
   for (const int n : {2, 3, 4, 5, 8})
-    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling})
+    for (const Algorithm algorithm :
+         {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::recursive_doubling})
       cases.push_back({algorithm, star_of(n)});
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::hierarchical})
     cases.push_back({algorithm, dgx_like(2)});

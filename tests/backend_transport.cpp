@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -17,6 +19,7 @@
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/collectives_clusters.hpp"
 #include "tests/command_run.hpp"
 
 using namespace rehearse;
@@ -52,6 +55,16 @@ std::string failure_of(int ranks, const std::function<void(Transport&)>& body, d
 bool told(const std::string& failure, const std::string& expected) {
   UNSCOPED_INFO(failure);
   return failure.find(expected) != std::string::npos;
+}
+
+// Opens a channel for each connection of the table, whose members are the ranks.
+void open_for(Transport& transport, const MessageTable& table) {
+  std::vector<Channel> channels;
+  for (std::size_t c = 0; c < table.connections.size(); ++c)
+    if (const Connection& ends = table.connections[c];
+        ends.from == transport.rank() || ends.to == transport.rank())
+      channels.push_back({ends.from, ends.to, static_cast<int>(c)});
+  transport.open(channels);
 }
 
 Payload payload_of(std::vector<float>& buffer) {
@@ -259,12 +272,7 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
   wiring.table = message_table(kind, plan, elements, {100, 64});
   const std::string failure = failure_of(n, [&](Transport& transport) {
     const int self = transport.rank();
-    std::vector<Channel> channels;
-    for (std::size_t c = 0; c < wiring.table.connections.size(); ++c) {
-      const auto& ends = wiring.table.connections[c];
-      if (ends.from == self || ends.to == self) channels.push_back({ends.from, ends.to, static_cast<int>(c)});
-    }
-    transport.open(channels);
+    open_for(transport, wiring.table);
     // Element e of member m is 1000 m + e % 1000.
     std::vector<float> buffer(static_cast<std::size_t>(wiring.table.elements));
     for (std::size_t e = 0; e < buffer.size(); ++e)
@@ -360,11 +368,7 @@ TEST_CASE("The members of a tree add in the same order whoever comes first") {
     const test::Scratch scratch;
     const std::string failure = failure_of(3, [&](Transport& transport) {
       const int self = transport.rank();
-      std::vector<Channel> channels;
-      for (std::size_t c = 0; c < wiring.table.connections.size(); ++c)
-        if (const auto& ends = wiring.table.connections[c]; ends.from == self || ends.to == self)
-          channels.push_back({ends.from, ends.to, static_cast<int>(c)});
-      transport.open(channels);
+      open_for(transport, wiring.table);
       barrier(transport);
       if (self == late) std::this_thread::sleep_for(std::chrono::milliseconds(100));
       std::vector<float> buffer(1000, self == 2 ? 16777216.0F : 1.0F);
@@ -428,4 +432,86 @@ TEST_CASE("What a member sends in the stages of a plan follows one another") {
   CHECK_FALSE(transport.at_once);
   transport.peers.erase(std::unique(transport.peers.begin(), transport.peers.end()), transport.peers.end());
   CHECK(transport.peers == std::vector<int>{1, 2, 1});
+}
+
+// Numbers of the other members that arrive at once; sends read their data as late as they may.
+class LateSends : public Transport {
+public:
+  int rank() const override { return 0; }
+  int ranks() const override { return 4; }
+  std::string kind() const override { return "none"; }
+  void open(const std::vector<Channel>&) override {}
+  void progress(const std::vector<Parcel*>& parcels) override {
+    const bool receives = std::any_of(parcels.begin(), parcels.end(),
+                                      [](const Parcel* p) { return p->kind != Parcel::Kind::send; });
+    for (Parcel* p : parcels) {
+      auto* numbers = reinterpret_cast<float*>(p->data);
+      const std::size_t count = p->bytes / sizeof(float);
+      if (p->kind == Parcel::Kind::send) {
+        if (receives) continue;
+        require(std::equal(numbers + 1, numbers + count, numbers), "numbers that were not added alike");
+        sent.push_back(*numbers);
+      } else {
+        for (std::size_t i = 0; i < count; ++i)
+          numbers[i] = p->kind == Parcel::Kind::receive ? 10 : numbers[i] + 10;
+      }
+      p->done = true;
+    }
+  }
+  std::size_t wait_any(const std::vector<Parcel*>&) override { return 0; }
+  void abort() override {}
+
+  std::vector<float> sent;  // by message
+};
+
+TEST_CASE("Members that swap send what they had before they add what came") {
+  CollectivePlan plan;
+  plan.algorithm = Algorithm::recursive_doubling;
+  plan.members = 4;
+  plan.lanes = {{1, {{Stage::Kind::swap, {{0, 1}, {2, 3}}}, {Stage::Kind::swap, {{0, 2}, {1, 3}}}}}};
+  CollectiveWiring wiring;
+  wiring.ranks = {0, 1, 2, 3};
+  for (const std::int64_t most : {0, 16}) {
+    wiring.table = message_table(CollectiveKind::all_reduce, plan, 64, {most, 0});
+    std::vector<float> buffer(64, 1);
+    LateSends transport;
+    run_table(transport, wiring, 0, payload_of(buffer));
+    const std::size_t pieces = most > 0 ? 4 : 1;
+    std::vector<float> expected(pieces, 1);
+    expected.insert(expected.end(), pieces, 11);
+    CHECK(transport.sent == expected);
+    CHECK(buffer == std::vector<float>(64, 21));
+  }
+}
+
+TEST_CASE("Members that swap more than sockets hold get the same sums to the last bit") {
+  const int n = GENERATE(2, 3, 8);
+  const std::int64_t most = GENERATE(0, 100'000);
+  CAPTURE(n, most);
+  const std::shared_ptr<const Cluster> cluster = make_cluster(testing::star_of(n));
+  const CollectivePlan plan =
+      collective_plan(Algorithm::recursive_doubling, *cluster, testing::all_devices(*cluster), 0);
+  CollectiveWiring wiring;
+  for (int r = 0; r < n; ++r) wiring.ranks.push_back(r);
+  wiring.table = message_table(CollectiveKind::all_reduce, plan, 1'000'003, {most, 0});
+  const std::string failure = failure_of(n, [&](Transport& transport) {
+    const int self = transport.rank();
+    open_for(transport, wiring.table);
+    std::vector<float> buffer(1'000'003);
+    for (std::size_t e = 0; e < buffer.size(); ++e)
+      buffer[e] = 1 / static_cast<float>(static_cast<std::size_t>(self) + e % 1000 + 1);
+    run_table(transport, wiring, self, payload_of(buffer));
+    for (std::size_t e = 0; e < buffer.size(); ++e) {
+      double sum = 0;
+      for (int m = 0; m < n; ++m) sum += 1 / static_cast<double>(static_cast<std::size_t>(m) + e % 1000 + 1);
+      require(std::abs(buffer[e] - sum) < 1e-6 * sum, "another sum");
+    }
+    const std::string bytes(reinterpret_cast<const char*>(buffer.data()), buffer.size() * sizeof(float));
+    const std::vector<std::string> all = gather(transport, std::to_string(std::hash<std::string>{}(bytes)));
+    if (self == 0)
+      require(std::all_of(all.begin(), all.end(), [&](const std::string& own) { return own == all[0]; }),
+              "members differ");
+  });
+  CAPTURE(failure);
+  CHECK(failure.empty());
 }

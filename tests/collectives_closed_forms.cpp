@@ -133,8 +133,8 @@ TEST_CASE("all-reduces send on each connection, and step by step, what their clo
   int hierarchical_on_nodes = 0;
   for (const int n : {2, 3, 4, 5, 6, 7, 8, 9, 16})
     for (const MemberGroup& group : groups_of(n))
-      for (const Algorithm algorithm :
-           {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
+      for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
+                                        Algorithm::recursive_doubling, Algorithm::hierarchical}) {
         if (!misfit(algorithm, *group.cluster, group.members).empty()) continue;
         hierarchical_on_nodes += algorithm == Algorithm::hierarchical && group.what != "star" ? 1 : 0;
         for (const int channels : {1, 0}) check(algorithm, group, channels);

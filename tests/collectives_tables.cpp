@@ -13,38 +13,56 @@ using namespace rehearse::testing;
 
 namespace {
 
-// Executes the table in a random order that keeps only the guarantees of a machine: a message comes after
-// those that it needs, and messages on one connection stay in order. Data in flight is a copy.
+// Executes the table in a random order that keeps only the guarantees of a machine: a message is sent after
+// those that it needs, its data is read then and taken in later, and messages on one connection stay in
+// order.
 std::vector<std::vector<double>> carry_out(const MessageTable& table,
                                            std::vector<std::vector<double>> buffers, std::mt19937& random) {
   std::vector<std::vector<std::size_t>> queues(table.connections.size());
   for (std::size_t m = 0; m < table.messages.size(); ++m)
     queues[static_cast<std::size_t>(table.messages[m].connection)].push_back(m);
-  std::vector<std::size_t> next(queues.size(), 0);
-  std::vector<char> arrived(table.messages.size(), 0);
-  std::vector<std::size_t> open;
-  for (std::size_t c = 0; c < queues.size(); ++c)
-    if (!queues[c].empty()) open.push_back(c);
-  while (!open.empty()) {
-    std::vector<std::size_t> ready;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      const std::size_t m = queues[open[i]][next[open[i]]];
-      bool may = true;
-      for (std::int64_t k = table.first_needed[m]; k < table.first_needed[m + 1]; ++k)
-        may = may && arrived[static_cast<std::size_t>(table.needed[k])] != 0;
-      const std::int64_t behind = table.messages[m].behind;
-      if (behind >= 0) may = may && arrived[static_cast<std::size_t>(behind)] != 0;
-      if (may) ready.push_back(i);
+  std::vector<std::size_t> sent(queues.size(), 0), taken(queues.size(), 0);  // numbers of messages
+  std::vector<char> left(table.messages.size(), 0), arrived(table.messages.size(), 0);
+  std::vector<std::vector<double>> under_way(table.messages.size());
+  const auto may_send = [&](std::size_t m) {
+    const int sender = table.connections[table.messages[m].connection].from;
+    for (std::int64_t k = table.first_needed[m]; k < table.first_needed[m + 1]; ++k) {
+      const auto other = static_cast<std::size_t>(table.needed[k]);
+      const bool own = table.connections[table.messages[other].connection].from == sender;
+      if ((own ? left : arrived)[other] == 0) return false;
     }
-    REQUIRE_FALSE(ready.empty());
-    const std::size_t at = ready[std::uniform_int_distribution<std::size_t>(0, ready.size() - 1)(random)];
-    const std::size_t c = open[at], m = queues[c][next[c]];
+    return true;
+  };
+  const auto may_take = [&](std::size_t m) {
+    const std::int64_t behind = table.messages[m].behind, after_sent = table.messages[m].after_sent;
+    return (behind < 0 || arrived[behind] != 0) && (after_sent < 0 || left[after_sent] != 0);
+  };
+  struct Event {
+    std::size_t connection;
+    bool send;
+  };
+  for (std::size_t missing = table.messages.size(); missing > 0;) {
+    std::vector<Event> ready;
+    for (std::size_t c = 0; c < queues.size(); ++c) {
+      if (sent[c] < queues[c].size() && may_send(queues[c][sent[c]])) ready.push_back({c, true});
+      if (taken[c] < sent[c] && may_take(queues[c][taken[c]])) ready.push_back({c, false});
+    }
+    if (ready.empty()) FAIL("all that is left waits");
+    const Event event = ready[std::uniform_int_distribution<std::size_t>(0, ready.size() - 1)(random)];
+    const std::size_t c = event.connection, m = queues[c][(event.send ? sent : taken)[c]++];
     const MessageTable::Message& message = table.messages[m];
-    const std::vector<double>& from = buffers[table.connections[c].from];
+    if (event.send) {
+      const std::vector<double>& from = buffers[table.connections[c].from];
+      under_way[m].assign(from.begin() + message.begin, from.begin() + message.end);
+      left[m] = 1;
+      continue;
+    }
     std::vector<double>& to = buffers[table.connections[c].to];
-    for (std::int64_t e = message.begin; e < message.end; ++e) to[e] = from[e] + (message.reduce ? to[e] : 0);
+    for (std::int64_t e = message.begin; e < message.end; ++e)
+      to[e] = under_way[m][e - message.begin] + (message.reduce ? to[e] : 0);
+    under_way[m] = {};
     arrived[m] = 1;
-    if (++next[c] == queues[c].size()) open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+    --missing;
   }
   return buffers;
 }
@@ -105,8 +123,8 @@ double bytes_sent(const MessageTable& table) {
 }  // namespace
 
 TEST_CASE("1 to 33 members of a star end with the exact sum, whatever the order on the way") {
-  for (const Algorithm algorithm :
-       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
+                                    Algorithm::recursive_doubling, Algorithm::hierarchical})
     for (int n = 1; n <= 33; ++n) {
       CAPTURE(kAlgorithmNames[static_cast<std::size_t>(algorithm)], n);
       const auto cluster = make_cluster(star_of(n));
@@ -119,8 +137,8 @@ TEST_CASE("1 to 33 members of a star end with the exact sum, whatever the order 
 }
 
 TEST_CASE("nodes of several devices and NICs end with the exact sum") {
-  for (const Algorithm algorithm :
-       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
+                                    Algorithm::recursive_doubling, Algorithm::hierarchical})
     for (int nodes : {1, 2, 3, 5})
       for (int channels : {0, 1, 3}) {
         CAPTURE(kAlgorithmNames[static_cast<std::size_t>(algorithm)], nodes, channels);
@@ -183,7 +201,9 @@ TEST_CASE("bytes on the wire are each algorithm's") {
       {Algorithm::halving_doubling, 8, 2 * 7},  // n x 2 (n-1)/n
       {Algorithm::ring, 11, 2 * 10},
       {Algorithm::tree, 11, 2 * 10},
-      {Algorithm::halving_doubling, 11, 2 * 7 + 2 * 3},  // 3 pairs, there and back
+      {Algorithm::halving_doubling, 11, 2 * 7 + 2 * 3},    // 3 pairs, there and back
+      {Algorithm::recursive_doubling, 8, 8 * 3},           // n log2(n)
+      {Algorithm::recursive_doubling, 11, 8 * 3 + 2 * 3},  // 3 pairs, there and back
       {Algorithm::hierarchical, 8, 2 * 7},
   };
   constexpr std::int64_t kElements = 8 * 11 * 16 * 9;
@@ -207,6 +227,33 @@ TEST_CASE("bytes on the wire are each algorithm's") {
   const auto torus = make_cluster(torus_of({4, 3}));
   const CollectivePlan plan = collective_plan(Algorithm::torus, *torus, all_devices(*torus), 0);
   CHECK(bytes_sent(message_table(CollectiveKind::all_reduce, plan, 12 * 400, {})) == 2 * 11 * 12 * 400);
+}
+
+TEST_CASE("of two messages that swap each is added after the other one has left") {
+  for (const int n : {2, 3, 8, 13})
+    for (const Cut cut : {Cut{}, Cut{3, 0}}) {
+      CAPTURE(n, cut.most);
+      const auto cluster = make_cluster(star_of(n));
+      const MessageTable table = message_table(
+          CollectiveKind::all_reduce,
+          collective_plan(Algorithm::recursive_doubling, *cluster, all_devices(*cluster), 0), 10, cut);
+      int swaps = 0;
+      for (std::size_t m = 0; m < table.messages.size(); ++m) {
+        const MessageTable::Message& message = table.messages[m];
+        if (message.after_sent < 0) continue;
+        ++swaps;
+        const MessageTable::Message& other = table.messages[message.after_sent];
+        CHECK(other.after_sent == static_cast<std::int64_t>(m));
+        CHECK((other.begin == message.begin && other.end == message.end));
+        CHECK((other.reduce && message.reduce));
+        const Connection &way = table.connections[message.connection],
+                         &back = table.connections[other.connection];
+        CHECK((way.from == back.to && way.to == back.from));
+      }
+      int power = 1, steps = 0;
+      for (; 2 * power <= n; power *= 2) ++steps;
+      CHECK(swaps == power * steps * (cut.most > 0 ? 4 : 1));
+    }
 }
 
 TEST_CASE("inner nodes of one tree are leaves of the other") {

@@ -150,7 +150,7 @@ TEST_CASE("a written trace is read again, of every strategy") {
   REQUIRE(cases.size() >= 9);
   if (testing::kSanitized) cases.clear();
   const std::string ring = scenarios + "resnet50-ring.toml", servers = scenarios + "resnet50-ps.toml";
-  for (const char* all_reduce : {"tree", "halving-doubling", "hierarchical"})
+  for (const char* all_reduce : {"tree", "halving-doubling", "recursive-doubling", "hierarchical"})
     cases.push_back({ring, {fmt::format("strategy.all_reduce={}", all_reduce), "simulation.fold=false"}});
   cases.push_back({ring, {"simulation.fidelity=chunk", "cluster.nodes=2"}});
   for (const char* mode :

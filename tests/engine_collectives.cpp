@@ -99,6 +99,30 @@ TEST_CASE("halving and doubling on a star: 2 log2 p latency + 2 (p-1)/p S / B, a
       }
 }
 
+TEST_CASE("recursive doubling on a star: log2 p (latency + S / B), and the rest's two messages") {
+  for (int n : {2, 3, 4, 5, 7, 8, 12, 16, 33})
+    for (double bytes : {64.0, 1e4, 1e8})
+      for (Fidelity fidelity : kAllFidelities)
+        for (double chunk_bytes : {0.0, bytes / 4}) {
+          if (chunk_bytes > 0 && fidelity != Fidelity::chunk) continue;
+          CAPTURE(n, bytes, name(fidelity), chunk_bytes);
+          int power = 1;
+          while (2 * power <= n) power *= 2;
+          const int steps = log2_up(power) + (power < n ? 2 : 0);
+          const double seconds =
+              time_s(Algorithm::recursive_doubling, star_of(n), bytes, fidelity, chunk_bytes);
+          if (chunk_bytes == 0) {
+            CHECK(seconds == Approx(steps * (bytes / kB + kRoute)).epsilon(kTolerance));
+            continue;
+          }
+          // In pieces, a latency passes during the piece before, if that takes as long.
+          CHECK(seconds <= steps * (bytes / kB + 4 * kRoute) * (1 + kTolerance));
+          // Those of the rest's two messages that a member sends, or receives, pass its link behind its
+          // swaps.
+          CHECK(seconds >= (log2_up(power) + (power < n ? 1 : 0)) * bytes / kB * (1 - kTolerance));
+        }
+}
+
 TEST_CASE("hierarchical: ring inside the nodes, ring over the nodes with an eighth, ring inside") {
   for (int nodes : {1, 2, 3, 8})
     for (double bytes : {64.0, 1e5, 1e8})
@@ -138,6 +162,18 @@ TEST_CASE("halving and doubling over nodes of eight devices: three steps inside,
         double theory = 2 * 3 * 0.5e-6 + 2.0 * 7 / 8 * bytes / 12e9;
         theory += 2 * log2_up(nodes) * kRoute + 2.0 * (nodes - 1) / nodes * bytes / 8 / (kB / 2);
         CHECK(time_s(Algorithm::halving_doubling, dgx_like(nodes), bytes, fidelity) ==
+              Approx(theory).epsilon(kTolerance));
+      }
+}
+
+TEST_CASE("recursive doubling over nodes of eight devices: three steps inside, the others over the NICs") {
+  for (int nodes : {1, 2, 4, 8})
+    for (double bytes : {64.0, 1e6, 1e8})
+      for (Fidelity fidelity : kAllFidelities) {
+        CAPTURE(nodes, bytes, name(fidelity));
+        // Two devices share a NIC.
+        const double theory = 3 * (0.5e-6 + bytes / 12e9) + log2_up(nodes) * (kRoute + bytes / (kB / 2));
+        CHECK(time_s(Algorithm::recursive_doubling, dgx_like(nodes), bytes, fidelity) ==
               Approx(theory).epsilon(kTolerance));
       }
 }
@@ -220,6 +256,10 @@ TEST_CASE("bytes on the wire: 2 (n-1) S altogether, and 2 (n-p) S more for the r
     }
     CHECK(moved(Algorithm::halving_doubling, star_of(11), fidelity) ==
           Approx((14 + 6) * bytes).epsilon(1e-9));
+    // n log2 n S, and 2 (n-p) S for the rest
+    CHECK(moved(Algorithm::recursive_doubling, star_of(8), fidelity) == Approx(24 * bytes).epsilon(1e-9));
+    CHECK(moved(Algorithm::recursive_doubling, star_of(11), fidelity) ==
+          Approx((24 + 6) * bytes).epsilon(1e-9));
     CHECK(moved(Algorithm::torus, torus_of({4, 3}), fidelity) == Approx(22 * bytes).epsilon(1e-9));
   }
 }
@@ -234,7 +274,8 @@ TEST_CASE("folded and whole runs are equal, and 1,024 ranks are few flows") {
     CHECK(folded.bytes_total == Approx(whole.bytes_total).epsilon(1e-9));
   };
   for (Fidelity fidelity : {Fidelity::flow, Fidelity::automatic})
-    for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
+    for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::recursive_doubling,
+                        Algorithm::hierarchical}) {
       CAPTURE(name(a), name(fidelity));
       for (int n : {2, 7, 16}) check(a, star_of(n), fidelity);
       if (kSanitized && fidelity == Fidelity::automatic) continue;
@@ -279,7 +320,8 @@ TEST_CASE("folded and whole runs are equal, and 1,024 ranks are few flows") {
     CHECK(worst_difference(simulate_in_child(run, *cluster, ideal(fidelity)),
                            simulate_in_child(run, *cluster, ideal(fidelity, false))) < 1e-9);
   }
-  for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
+  for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::recursive_doubling,
+                      Algorithm::hierarchical}) {
     CAPTURE(name(a));
     const auto cluster = make_cluster(dgx_like(128));
     const Trace trace =
@@ -289,7 +331,8 @@ TEST_CASE("folded and whole runs are equal, and 1,024 ranks are few flows") {
 }
 
 TEST_CASE("a late member holds up the others, at every fidelity") {
-  for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+  for (Algorithm a :
+       {Algorithm::tree, Algorithm::halving_doubling, Algorithm::recursive_doubling, Algorithm::hierarchical})
     for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(name(a), name(fidelity));
       Run run = one_all_reduce(a, first_endpoints(8), 1e6);
@@ -316,8 +359,8 @@ TEST_CASE("the time that `auto` goes by is the engine's", "[release]") {
     Algorithm algorithm;
   };
   std::vector<Case> cases;
-  for (Algorithm a :
-       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
+  for (Algorithm a : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
+                      Algorithm::recursive_doubling, Algorithm::hierarchical}) {
     cases.push_back({star_of(12), a});
     cases.push_back({dgx_like(4), a});
     cases.push_back({dgx_like(1), a});
@@ -352,7 +395,8 @@ TEST_CASE("NCCL's costs come out alike in messages and as flows") {
   // The remaining difference is the time of the pieces' way through the trees, which a single piece would
   // make large.
   for (const ClusterParts& parts : {star_of(8), dgx_like(kSanitized ? 2 : 3)})
-    for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+    for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::recursive_doubling,
+                        Algorithm::hierarchical})
       for (double bytes : {64.0, 1e9}) {
         CAPTURE(parts.name, name(a), bytes);
         EngineOptions options;
@@ -367,7 +411,8 @@ TEST_CASE("NCCL's costs come out alike in messages and as flows") {
 
 TEST_CASE("a link that dies fails the all-reduce, whatever its algorithm") {
   const auto cluster = make_cluster(star_of(8));
-  for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+  for (Algorithm a :
+       {Algorithm::tree, Algorithm::halving_doubling, Algorithm::recursive_doubling, Algorithm::hierarchical})
     for (Fidelity fidelity : kAllFidelities) {
       CAPTURE(name(a), name(fidelity));
       Run run = one_all_reduce(a, first_endpoints(8), 1e9);

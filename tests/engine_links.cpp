@@ -1,4 +1,5 @@
 // Tests transfers over TCP and over measured links against formulas, to 0.1 %, at every fidelity.
+#include <cmath>
 #include <string>
 
 #include "simulator/costs/link_profile.hpp"
@@ -107,6 +108,18 @@ TEST_CASE("halving and doubling takes its messages of S/2, S/4, ..., each as lon
         }
 }
 
+TEST_CASE("recursive doubling takes log2(n) messages of the entire buffer, each as long as its size does") {
+  for (const Protocol& protocol : {tcp(38), measured()})
+    for (const int n : {2, 4, 16})
+      for (const double bytes : {64.0, 6e4, 1e6})
+        for (const Fidelity fidelity : kAllFidelities) {
+          CAPTURE(static_cast<int>(protocol.kind), n, bytes, name(fidelity));
+          CHECK(time_s(collective(n, bytes, CollectiveKind::all_reduce, Algorithm::recursive_doubling),
+                       star_of(n), protocol,
+                       fidelity) == Approx(std::log2(n) * message_s(protocol, bytes)).epsilon(kTolerance));
+        }
+}
+
 TEST_CASE("a tree pays a message's latency on every edge of its way") {
   // Two members: on each tree one edge per direction, with half of the link and half of the buffer. Four
   // members: two levels, where the second starts once the first has delivered its only piece: (2 d - 1) S / B
@@ -208,7 +221,8 @@ TEST_CASE("pieces of a step cost what messages of their size do") {
 }
 
 TEST_CASE("folded and whole agree on measured links") {
-  for (const Algorithm a : {Algorithm::ring, Algorithm::halving_doubling, Algorithm::hierarchical})
+  for (const Algorithm a :
+       {Algorithm::ring, Algorithm::halving_doubling, Algorithm::recursive_doubling, Algorithm::hierarchical})
     for (const ClusterParts& parts : {star_of(8), dgx_like(2)}) {
       CAPTURE(parts.name, static_cast<int>(a));
       const auto cluster = make_cluster(parts);

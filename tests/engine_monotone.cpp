@@ -106,7 +106,7 @@ Schedule of_op(int n, Op op) {
 std::vector<Schedule> patterns(int n) {
   const double bytes = 1e8;
   std::vector<Schedule> all;
-  for (const auto algorithm : {Algorithm::ring, Algorithm::halving_doubling}) {
+  for (const auto algorithm : {Algorithm::ring, Algorithm::halving_doubling, Algorithm::recursive_doubling}) {
     Op op = all_reduce("all-reduce", 0, {{{0}}}, bytes);
     op.collective.algorithm = algorithm;
     all.push_back(of_op(n, op));

@@ -79,6 +79,8 @@ constexpr const char* kStrategies[] = {
     "nodes=4 data=4 micro_batch=2 collectives=schedule all_reduce=tree bucket_mb=0.01",
     "nodes=4 data=4 micro_batch=2 collectives=schedule all_reduce=halving-doubling",
     "nodes=3 data=3 micro_batch=2 collectives=schedule all_reduce=halving-doubling chunk_kb=1",
+    "nodes=4 data=4 micro_batch=2 collectives=schedule all_reduce=recursive-doubling",
+    "nodes=3 data=3 micro_batch=2 collectives=schedule all_reduce=recursive-doubling chunk_kb=1",
     "preset=p100x4-25gbe nodes=2 data=8 micro_batch=1 collectives=schedule all_reduce=hierarchical",
     "nodes=2 data=2 cuda_graphs=true bucket_mb=0.01",
     "nodes=4 pipeline=2 data=2 cuda_graphs=true",

@@ -104,6 +104,12 @@ TEST_CASE("Other all-reduces put on the links what their plans say") {
   const LinkUsage::Load all = usage.load(0, 3);
   for (LinkId link = 0; link < cluster->links(); ++link)
     CHECK(usage.bytes(all, link) == Approx(2.0 * (n - 1) / n * 100));
+  // In recursive doubling, each sends the whole buffer k times.
+  const Trace doubling = all_reduce_of(n, Algorithm::recursive_doubling);
+  const LinkUsage doubling_usage(doubling, cluster);
+  const LinkUsage::Load all_of_it = doubling_usage.load(0, 3);
+  for (LinkId link = 0; link < cluster->links(); ++link)
+    CHECK(doubling_usage.bytes(all_of_it, link) == Approx(3 * 100.0));
   // Two trees: every member but the root sends half of the buffer up each tree, and gets it back.
   const Trace trees = all_reduce_of(n, Algorithm::tree);
   const LinkUsage tree_usage(trees, cluster);

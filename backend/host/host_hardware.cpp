@@ -7,7 +7,9 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
+#include "backend/runtime/combine_numbers.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
 
@@ -20,6 +22,8 @@ struct Lane {
   std::size_t next = 0;
   Parcel parcel;
   bool posted = false;
+  // Where data arrives that is added later, once this member's own message of the same range has left.
+  std::vector<std::byte> aside;
 };
 
 class TableRun {
@@ -45,19 +49,15 @@ public:
     for (;;) {
       active.clear();
       bool left = false;
-      for (std::size_t c = 0; c < lanes_.size(); ++c) {
-        Lane& lane = lanes_[c];
-        while (lane.posted && lane.parcel.done) {
-          done_[lane.messages[lane.next++]] = 1;
-          lane.posted = false;
-        }
-      }
+      for (const bool later : {false, true})  // what is added behind a message comes after that message
+        for (Lane& lane : lanes_)
+          if (lane.posted && lane.parcel.done && !lane.aside.empty() == later) end(lane);
       for (std::size_t c = 0; c < lanes_.size(); ++c) {
         Lane& lane = lanes_[c];
         if (lane.next == lane.messages.size()) continue;
         left = true;
         if (!lane.posted && ready(static_cast<int>(c), lane.messages[lane.next])) post(static_cast<int>(c));
-        if (lane.posted) active.push_back(&lane.parcel);
+        if (lane.posted && !lane.parcel.done) active.push_back(&lane.parcel);
       }
       if (!left) return;
       transport_.progress(active);
@@ -106,21 +106,49 @@ private:
     return false;
   }
 
+  // Ends a message that has been sent or received, unless its data must still be kept aside.
+  void end(Lane& lane) {
+    const std::int64_t number = lane.messages[lane.next];
+    if (!lane.aside.empty()) {
+      const MessageTable::Message& message = table_.messages[number];
+      if (done_[message.after_sent] == 0) return;
+      combine_numbers(payload_.type, payload_.reduction, data_of(message), lane.aside.data(),
+                      lane.parcel.bytes);
+      spare_.push_back(std::move(lane.aside));
+      lane.aside.clear();
+    }
+    done_[number] = 1;
+    ++lane.next;
+    lane.posted = false;
+  }
+
+  std::byte* data_of(const MessageTable::Message& message) const {
+    return payload_.data + static_cast<std::size_t>(message.begin) * kElementBytes;
+  }
+
   void post(int connection) {
     Lane& lane = lanes_[connection];
     const MessageTable::Message& message = table_.messages[lane.messages[lane.next]];
     const Connection& ends = table_.connections[connection];
-    const bool sends = ends.from == self_;
+    const bool sends = ends.from == self_, later = !sends && message.after_sent >= 0;
     lane.parcel = {};
-    lane.parcel.kind = sends            ? Parcel::Kind::send
-                       : message.reduce ? Parcel::Kind::receive_combine
-                                        : Parcel::Kind::receive;
+    lane.parcel.kind = sends                      ? Parcel::Kind::send
+                       : message.reduce && !later ? Parcel::Kind::receive_combine
+                                                  : Parcel::Kind::receive;
     lane.parcel.peer = wiring_.ranks[sends ? ends.to : ends.from];
     lane.parcel.channel = wiring_.first_channel + connection;
-    lane.parcel.data = payload_.data + static_cast<std::size_t>(message.begin) * kElementBytes;
+    lane.parcel.data = data_of(message);
     lane.parcel.type = payload_.type;
     lane.parcel.reduction = payload_.reduction;
     lane.parcel.bytes = static_cast<std::size_t>(message.end - message.begin) * kElementBytes;
+    if (later) {
+      if (!spare_.empty()) {
+        lane.aside = std::move(spare_.back());
+        spare_.pop_back();
+      }
+      lane.aside.resize(lane.parcel.bytes);
+      lane.parcel.data = lane.aside.data();
+    }
     lane.parcel.until_arrived = sends && stages_ > 1;
     lane.posted = true;
   }
@@ -132,6 +160,7 @@ private:
   const Payload payload_;
   std::vector<char> done_;  // by message: this member has sent or received it
   std::vector<Lane> lanes_;
+  std::vector<std::vector<std::byte>> spare_;  // memory for Lane::aside that is not in use
   int stages_ = 1;
 };
 

@@ -10,14 +10,22 @@ std::vector<TableRound> table_rounds(const MessageTable& table, int member, std:
   constexpr std::size_t kAlignment = 256;  // of the data that arrives in scratch memory
   std::vector<int> round_of(table.messages.size(), 0), next_on(table.connections.size(), 0);
   std::vector<TableRound> rounds;
-  for (std::size_t m = 0; m < table.messages.size(); ++m) {
+  const auto earliest = [&](std::size_t m) {
     const MessageTable::Message& message = table.messages[m];
-    const auto connection = static_cast<std::size_t>(message.connection);
-    int round = next_on[connection];
+    int round = next_on[static_cast<std::size_t>(message.connection)];
     for (std::int64_t i = table.first_needed[m]; i < table.first_needed[m + 1]; ++i)
       round =
           std::max(round, round_of[static_cast<std::size_t>(table.needed[static_cast<std::size_t>(i)])] + 1);
     if (message.behind >= 0) round = std::max(round, round_of[static_cast<std::size_t>(message.behind)] + 1);
+    return round;
+  };
+  for (std::size_t m = 0; m < table.messages.size(); ++m) {
+    const MessageTable::Message& message = table.messages[m];
+    const auto connection = static_cast<std::size_t>(message.connection);
+    int round = earliest(m);
+    // Messages that swap are in one round, because a round's messages leave before it adds what it receives.
+    if (const auto other = static_cast<std::size_t>(message.after_sent); message.after_sent >= 0)
+      round = other < m ? round_of[other] : std::max(round, earliest(other));
     round_of[m] = round;
     next_on[connection] = round + 1;
 

@@ -23,7 +23,8 @@ struct TableRound {
 };
 
 // Returns the rounds of a member. Every message is in the round after the last of those that it needs, so
-// that members that carry out their rounds in order match. `bytes` is the size of the buffer; the part of the
+// that members that carry out their rounds in order match. A round's messages are all sent before any that it
+// receives is added. `bytes` is the size of the buffer; the part of the
 // table beyond it is left out.
 std::vector<TableRound> table_rounds(const MessageTable& table, int member, std::size_t bytes);
 

@@ -1,6 +1,7 @@
 #include "simulator/collectives/message_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <tuple>
@@ -22,7 +23,8 @@ std::int64_t pieces_of(std::int64_t size, std::int64_t most) {
   return most > 0 && size > most ? (size + most - 1) / most : 1;
 }
 
-// What has arrived at one member: for each range of elements, the messages that it contains.
+// What has arrived at one member: for each range of elements, the messages that it contains, and those that
+// had to leave before.
 class Arrived {
 public:
   void collect(Range range, std::vector<std::int64_t>& messages) const {
@@ -151,6 +153,9 @@ private:
         for (const PlanEdge& edge : stage_edges(stage))
           send(edge, blocks_[edge.from].back(), stage.kind == Stage::Kind::give, cut_.most, Order::in_steps);
         break;
+      case Stage::Kind::swap:
+        for (const std::vector<int>& pair : stage.groups) swap(pair[0], pair[1]);
+        break;
       case Stage::Kind::trees:
         trees(stage);
         break;
@@ -237,25 +242,57 @@ private:
     if (range.size() == 0) return;
     const int connection = numbers_.at({lane_, edge.tree, edge.from, edge.to});
     const std::int64_t pieces = pieces_of(range.size(), most);
-    std::vector<std::int64_t> earlier;  // messages that the receiver takes in during the previous step
+    std::vector<std::int64_t> earlier;
     if (order == Order::in_steps) earlier.swap(received_[edge.to]);
     for (std::int64_t p = 0; p < pieces; ++p) {
       const Range piece = part_of(range, p, pieces);
-      const auto number = static_cast<std::int64_t>(table_.messages.size());
-      std::vector<std::int64_t>& needed = table_.needed;
-      const auto first = static_cast<std::ptrdiff_t>(needed.size());
-      arrived_[edge.from].collect(piece, needed);
-      std::sort(needed.begin() + first, needed.end());
-      needed.erase(std::unique(needed.begin() + first, needed.end()), needed.end());
-      const bool opens =
-          static_cast<std::ptrdiff_t>(needed.size()) == first || needed.back() < first_of_stage_;
-      table_.first_needed.push_back(static_cast<std::int64_t>(needed.size()));
-      const std::int64_t behind =
-          earlier.empty() ? -1 : earlier[std::min(static_cast<std::size_t>(p), earlier.size() - 1)];
-      table_.messages.push_back({connection, lane_, stage_, opens, reduce, piece.begin, piece.end, behind});
+      const std::int64_t number = write(connection, edge.from, piece, reduce, behind(earlier, p));
       if (order == Order::in_steps) received_[edge.to].push_back(number);
       arrived_[edge.to].add(piece, number, reduce);
     }
+  }
+
+  // Writes both messages of a piece before either is added: each carries what its sender had before.
+  void swap(int one, int other) {
+    const std::array<int, 2> members = {one, other};
+    const Range range = blocks_[one].back();
+    if (range.size() == 0) return;
+    const std::int64_t pieces = pieces_of(range.size(), cut_.most);
+    std::array<std::vector<std::int64_t>, 2> earlier;  // by receiver
+    for (const int m : {0, 1}) earlier[m].swap(received_[members[m]]);
+    for (std::int64_t p = 0; p < pieces; ++p) {
+      const Range piece = part_of(range, p, pieces);
+      std::array<std::int64_t, 2> sent;  // by sender
+      for (const int m : {0, 1})
+        sent[m] = write(numbers_.at({lane_, 0, members[m], members[1 - m]}), members[m], piece, true,
+                        behind(earlier[1 - m], p));
+      for (const int m : {0, 1}) {
+        table_.messages[sent[m]].after_sent = sent[1 - m];
+        // The member's own message stands for what the range contained before, which that message needs.
+        arrived_[members[m]].add(piece, sent[m], false);
+        arrived_[members[m]].add(piece, sent[1 - m], true);
+        received_[members[m]].push_back(sent[1 - m]);
+      }
+    }
+  }
+
+  // Adds a message to the table and returns its number.
+  std::int64_t write(int connection, int from, Range piece, bool reduce, std::int64_t behind) {
+    std::vector<std::int64_t>& needed = table_.needed;
+    const auto first = static_cast<std::ptrdiff_t>(needed.size());
+    arrived_[from].collect(piece, needed);
+    std::sort(needed.begin() + first, needed.end());
+    needed.erase(std::unique(needed.begin() + first, needed.end()), needed.end());
+    const bool opens = static_cast<std::ptrdiff_t>(needed.size()) == first || needed.back() < first_of_stage_;
+    table_.first_needed.push_back(static_cast<std::int64_t>(needed.size()));
+    table_.messages.push_back({connection, lane_, stage_, opens, reduce, piece.begin, piece.end, behind});
+    return static_cast<std::int64_t>(table_.messages.size()) - 1;
+  }
+
+  // Returns the message behind which the receiver takes in piece p, given those that it takes in during the
+  // previous step; -1: none.
+  static std::int64_t behind(const std::vector<std::int64_t>& earlier, std::int64_t p) {
+    return earlier.empty() ? -1 : earlier[std::min(static_cast<std::size_t>(p), earlier.size() - 1)];
   }
 
   const CollectiveKind kind_;

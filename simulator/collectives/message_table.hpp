@@ -19,14 +19,18 @@ struct MessageTable {
     // The message that the receiver must take in before this one, so that it does not wait for both at once.
     // -1: none (along trees and chains, and in pairs, messages are received as they arrive).
     std::int64_t behind = -1;
+    // The receiver's own message of the same range, which must have left before this one is added. Two
+    // members that add up what they send each other have a pair of such messages, side by side in the table,
+    // and each message names the other one. -1: none.
+    std::int64_t after_sent = -1;
   };
   int members = 1;
   std::int64_t elements = 0;  // length of the buffer
   std::vector<Connection> connections;
   // Every message comes after all messages that it needs.
   std::vector<Message> messages;
-  // Message m can be sent once its sender has received needed[first_needed[m]] up to, but not including,
-  // needed[first_needed[m + 1]].
+  // Message m can be sent once its sender has received, or sent, needed[first_needed[m]] up to, but not
+  // including, needed[first_needed[m + 1]].
   std::vector<std::int64_t> first_needed = {0};
   std::vector<std::int64_t> needed;
 };

@@ -90,6 +90,7 @@ int stage_steps(const Stage& stage) {
       return static_cast<int>(stage.groups.front().size()) - 1;
     case Stage::Kind::give:
     case Stage::Kind::take_back:
+    case Stage::Kind::swap:
     case Stage::Kind::switched:
       return 1;
     case Stage::Kind::trees:
@@ -113,7 +114,8 @@ std::vector<StageShare> stage_shares(const Lane& lane) {
     }
     const double size = static_cast<double>(stage.groups.front().size());
     if (stage.kind == Stage::Kind::all_gather) block *= size;
-    const bool whole = stage.kind == Stage::Kind::give || stage.kind == Stage::Kind::take_back;
+    const bool whole = stage.kind == Stage::Kind::give || stage.kind == Stage::Kind::take_back ||
+                       stage.kind == Stage::Kind::swap;
     shares.push_back({block, block * (whole ? 1 : stage_steps(stage) / size)});
     if (stage.kind == Stage::Kind::reduce_scatter) block /= size;
   }

@@ -20,6 +20,7 @@ struct Stage {
     all_gather,      // rings: undoes the last reduce_scatter and has the same groups
     give,            // pairs: the first member sends its block to the second, which adds it
     take_back,       // pairs: the second member sends back the result
+    swap,            // pairs: both members send their block to each other, and both add what they receive
     switched,  // switches sum over each group and return the sum: NVSwitches (NVLS; half of the block for
                // each tree, if there are trees) or the network's switches (CollNet)
     trees,     // each tree carries its part of the block up to the root and back, cut into pieces

@@ -191,8 +191,9 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
       options_.on_message({run.transfer->member_classes[ends.from], run.transfer->member_classes[ends.to],
                            bytes, sent_s, run.arrived_s[m]});
     advance_stage();
-    for (std::size_t c : run.connections_of[ends.to])  // connections that wait for it begin or end there
-      if (run.connections[c].awaited == static_cast<std::int64_t>(m)) run.connections[c].bell.ring();
+    for (const int end : {ends.to, ends.from})
+      for (std::size_t c : run.connections_of[end])  // connections that wait for it begin or end there
+        if (run.connections[c].awaited == static_cast<std::int64_t>(m)) run.connections[c].bell.ring();
     for (const int end : {ends.from, ends.to})
       if (--run.left[end] == 0) {
         run.streams[end]->outstanding = 0;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
+#include <utility>
 
 #include "models/text/error.hpp"
 
@@ -100,6 +102,37 @@ std::vector<std::vector<int>> trees_over(const std::vector<int>& heads, const st
     for (std::size_t h = 0; h < heads.size(); ++h) parents[heads[h]] = tree[h] < 0 ? -1 : heads[tree[h]];
   }
   return trees;
+}
+
+std::vector<Stage> pairs_by_distance(const std::vector<int>& members, Stage::Kind kind) {
+  std::vector<Stage> stages;
+  for (std::size_t distance = 1; distance < members.size(); distance *= 2) {
+    Stage& stage = stages.emplace_back();
+    stage.kind = kind;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if ((i & distance) == 0) stage.groups.push_back({members[i], members[i + distance]});
+  }
+  return stages;
+}
+
+std::vector<Lane> lane_of_power_of_two(int n, std::vector<Stage> (*phases)(const std::vector<int>& members)) {
+  const int rest = n - static_cast<int>(std::bit_floor(static_cast<unsigned>(n)));
+  Stage pairs;
+  std::vector<int> others;
+  for (int i = 0; i < rest; ++i) {
+    pairs.groups.push_back({2 * i, 2 * i + 1});
+    others.push_back(2 * i + 1);
+  }
+  for (int i = 2 * rest; i < n; ++i) others.push_back(i);
+  Lane lane;
+  lane.stages = phases(others);
+  if (rest > 0) {
+    pairs.kind = Stage::Kind::give;
+    lane.stages.insert(lane.stages.begin(), pairs);
+    pairs.kind = Stage::Kind::take_back;
+    lane.stages.push_back(std::move(pairs));
+  }
+  return {lane};
 }
 
 TransferCost ring_stage_cost(const StageOnNetwork& stage, double bytes, const Protocol& protocol,

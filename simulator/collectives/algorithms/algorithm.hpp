@@ -61,6 +61,15 @@ std::vector<std::vector<int>> members_by_node(const Cluster& cluster, const std:
 // Returns the parents in two trees over the nodes' heads; `before` has the parents of all other members.
 std::vector<std::vector<int>> trees_over(const std::vector<int>& heads, const std::vector<int>& before);
 
+// Returns phases of pairs, whose distance in the list of members is 1, 2, 4 and so on. The number of members
+// is a power of two.
+std::vector<Stage> pairs_by_distance(const std::vector<int>& members, Stage::Kind kind);
+// Returns one lane for any number n = p + r of members, p a power of two. The first 2 r members form pairs,
+// in which the first member gives its buffer to the second and takes the sum back; the phases that `phases`
+// returns sum over the other p members. Thakur, Rabenseifner, Gropp, "Optimization of Collective
+// Communication Operations in MPICH" (2005).
+std::vector<Lane> lane_of_power_of_two(int n, std::vector<Stage> (*phases)(const std::vector<int>& members));
+
 // The costs of phases that are rings as NCCL runs them, trees, and messages step by step.
 TransferCost ring_stage_cost(const StageOnNetwork& stage, double bytes, const Protocol& protocol,
                              double chunk_bytes);

@@ -1,6 +1,7 @@
 #include "simulator/commands/simulate/tried_remedies.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -196,8 +197,10 @@ bool is_part_of(const Remedy& part, const Remedy& whole) {
 void drop_needless(std::vector<Candidate>& candidates, double least) {
   const std::vector<Candidate> all = std::move(candidates);
   candidates.clear();
+  constexpr double kRounding = 1e-12;  // what two ways of computing the same time may differ by
   const auto alike = [](const Candidate& a, const Candidate& b) {
-    return a.trial.samples_per_s == b.trial.samples_per_s && a.trial.memory_bytes == b.trial.memory_bytes;
+    const double difference = std::abs(a.trial.samples_per_s - b.trial.samples_per_s);
+    return difference <= kRounding * b.trial.samples_per_s && a.trial.memory_bytes == b.trial.memory_bytes;
   };
   for (const Candidate& c : all) {
     const bool hardly_more = std::any_of(all.begin(), all.end(), [&](const Candidate& part) {

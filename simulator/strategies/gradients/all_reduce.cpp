@@ -188,8 +188,8 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     "weights: gradients are reduce-scattered, weights are gathered.",
     "data = 8                    # ranks that share the batch; may be left out\n"
     "gradients = \"all-reduce\"\n"
-    "all_reduce = \"ring\"         # tree, halving-doubling, hierarchical, torus, or auto: the fastest of "
-    "them\n"
+    "all_reduce = \"ring\"         # tree, halving-doubling, recursive-doubling, hierarchical, torus,\n"
+    "                            # or auto: the fastest of them\n"
     "bucket_mb = 25              # gradients sent together; left out: 25, but the first bucket 1\n"
     "# first_bucket_mb = 1       # limit of the first bucket, if it is less\n"
     "bucket_unit = \"layer\"       # tensor: buckets may end inside layers, as PyTorch's do\n"
