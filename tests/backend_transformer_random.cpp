@@ -140,7 +140,8 @@ private:
   }
 
   void draw_gradients() {
-    const char* const algorithms[] = {"", "\"tree\"", "\"tree\"", "\"halving-doubling\""};
+    const char* const algorithms[] = {"", "\"tree\"", "\"recursive-doubling\"",
+                                      "\"halving-doubling\""};
     if (const std::string chosen = one_of(algorithms); !chosen.empty()) set("all_reduce", chosen);
     if (below(3) == 0) set("chunk_kb", "1");
     if (below(3) == 0) set("channels", "2");
@@ -245,6 +246,7 @@ const Feature kFeatures[] = {
     {"all_reduce ring", sums_by<Algorithm::ring>},
     {"all_reduce tree", sums_by<Algorithm::tree>},
     {"all_reduce halving-doubling", sums_by<Algorithm::halving_doubling>},
+    {"all_reduce recursive-doubling", sums_by<Algorithm::recursive_doubling>},
     {"chunk_kb",
      [](const Scenario& s, const Settings&) { return s.strategy.chunk_bytes > 0 && s.strategy.data > 1; }},
     {"channels",
