@@ -5,13 +5,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # A|B lists a package's names in Debian and Ubuntu; the first one that the distribution knows is used.
 packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-  zlib1g-dev libyaml-cpp-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
+  zlib1g-dev libyaml-cpp-dev)
+# What the other programs and the tests need: as many packages again.
+more_packages=(catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
   qt6-base-dev libqt6opengl6-dev 'qt6-svg-dev|libqt6svg6-dev' 'qt6-charts-dev|libqt6charts6-dev' libsimdjson-dev
   libboost-context-dev fonts-dejavu-core)
 
 usage() {
   cat <<'END'
-usage: ./setup.sh demo    install what is missing, build, and simulate two of the shipped scenarios
+usage: ./setup.sh demo    install what `rehearse` needs, build it, and simulate two of the shipped scenarios
        ./setup.sh window  install what is missing, build, and open the demo's timelines in the window
        ./setup.sh test    install what is missing, build, and run all tests
 Packages come from apt (with sudo unless you are root). Everything else stays in the folder build/.
@@ -36,6 +38,7 @@ installed() { # A|B: succeeds if either is installed
 
 named_here() { # A|B: prints the first name that apt knows, else A
   local name
+  [[ $1 == *"|"* ]] || { echo "$1" && return; }
   for name in ${1//|/ }; do
     apt-cache show "$name" >/dev/null 2>&1 && echo "$name" && return
   done
@@ -77,7 +80,7 @@ jobs() {
 build() { # targets; without any, builds all
   # Warnings are errors only in CI: another compiler's warnings must not keep anyone from building. CI also tests with the
   # standard library's assertions.
-  local options=(-DREHEARSE_REQUIRE_ALL=ON -DREHEARSE_UNITY=ON
+  local options=("${required[@]}" -DREHEARSE_UNITY=ON
     ${CI:+-DREHEARSE_WERROR=ON -DCMAKE_CXX_FLAGS=-D_GLIBCXX_ASSERTIONS})
   say "Configuring (cmake --preset release ${options[*]})"
   cmake --preset release "${options[@]}" ||
@@ -112,6 +115,11 @@ if [ $# -ne 1 ] || [[ ! $1 =~ ^(demo|window|test)$ ]]; then
   printf 'setup.sh: unknown argument: %s\n' "$*" >&2
   usage >&2
   exit 2
+fi
+required=(-DREHEARSE_REQUIRE_ALL=OFF -DREHEARSE_REQUIRE_SIMULATOR=ON)
+if [ "$1" != demo ]; then
+  required=(-DREHEARSE_REQUIRE_ALL=ON)
+  packages+=("${more_packages[@]}")
 fi
 install_missing
 case $1 in

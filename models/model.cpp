@@ -19,6 +19,13 @@ constexpr double kLossForwardShare = 38.0 / 52.0;
 
 }  // namespace
 
+Model::Model() = default;
+Model::Model(const Model&) = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(const Model&) = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
 void add_linear(LayerCost& layer, double rows, double out, double in, double element, bool input_gradient) {
   using Kind = Kernel::Kind;
   layer.parameters += in * out;

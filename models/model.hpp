@@ -142,6 +142,14 @@ struct Model {
   std::vector<std::string> sources;  // where its dimensions come from
   std::vector<std::string> notes;    // what the model leaves out, in full sentences for the result
   std::vector<LeftOut> left_out = {};
+
+  // Here they are only declared: many sources copy it, and each would compile the copy again.
+  Model();
+  Model(const Model&);
+  Model(Model&&) noexcept;
+  Model& operator=(const Model&);
+  Model& operator=(Model&&) noexcept;
+  ~Model();
 };
 inline bool is_profiled(const Model& model) {
   return std::holds_alternative<ProfiledModel>(model.shape);

@@ -13,11 +13,13 @@
 //   linear        widths, of which the last is the number of classes; ReLU between them
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <regex>
+#include <optional>
 #include <sstream>
 
 #include "models/kernels.hpp"
+#include "models/text/number_in.hpp"
 
 namespace rehearse {
 namespace {
@@ -30,6 +32,51 @@ enum class Stage { convolution, bottleneck, basic, max_pool, average_pool, linea
 struct Window {
   double kernel = 1, stride = 1, padding = 0;
 };
+
+// A step of a branch: HEIGHTxWIDTH:CHANNELS, avgKERNEL or maxKERNEL, with or without a /STRIDE behind it.
+struct BranchStep {
+  OpKind kind = OpKind::convolution;
+  double height = 0, width = 0, channels = 0;
+  double stride = 0;  // 0: not given
+};
+
+bool take_word(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+// Returns 0 if the text does not begin with a number from 1 with at most so many digits.
+double take_whole(std::string_view& text, std::size_t most_digits) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0 || digits > most_digits || text.front() == '0') return 0;
+  const int number = number_in<int>(text.substr(0, digits)).value_or(0);
+  text.remove_prefix(digits);
+  return number;
+}
+
+// Without std::regex, which takes seconds to compile.
+std::optional<BranchStep> branch_step(std::string_view text) {
+  BranchStep step;
+  const bool average = take_word(text, "avg");
+  if (average || take_word(text, "max")) {
+    step.kind = average ? OpKind::average_pool : OpKind::max_pool;
+    step.height = step.width = take_whole(text, 3);
+  } else {
+    step.height = take_whole(text, 3);
+    if (!take_word(text, "x")) return std::nullopt;
+    step.width = take_whole(text, 3);
+    if (!take_word(text, ":")) return std::nullopt;
+    step.channels = take_whole(text, 6);
+    if (step.channels == 0) return std::nullopt;
+  }
+  if (take_word(text, "/")) {
+    step.stride = take_whole(text, 1);
+    if (step.stride == 0) return std::nullopt;
+  }
+  if (step.height == 0 || step.width == 0 || !text.empty()) return std::nullopt;
+  return step;
+}
 
 // Tracks the size of the feature map through the network.
 class Builder {
@@ -182,22 +229,20 @@ private:
   // Adds one step of a branch. `|` separates convolutions with the same input, whose outputs are
   // concatenated.
   void step(const Section& s, const std::string& text, const std::string& name, bool input_kept) {
-    static const std::regex convolution("([1-9]\\d{0,2})x([1-9]\\d{0,2}):([1-9]\\d{0,5})(?:/([1-9]))?");
-    static const std::regex pooling("(avg|max)([1-9]\\d{0,2})(?:/([1-9]))?");
     const auto refuse = [&] {
       s.refuse("branches", fmt::format("\"{}\" in a branch", text.substr(0, 40)),
                "steps such as \"3x3:64\", \"1x7:64\", \"3x3:64/2\", \"avg3\" or \"max3/2\", "
                "whose kernels are odd without a stride and fit the map");
     };
     // Without a stride the map keeps its size; with one there is no padding.
-    const auto window = [&](double height, double width, const std::string& stride) {
-      Window w{height, 1, 0};
-      if (stride.empty()) {
-        if (std::fmod(height, 2) == 0 || std::fmod(width, 2) == 0) refuse();
-        w.padding = (height - 1) / 2;
+    const auto window = [&](const BranchStep& one) {
+      Window w{one.height, 1, 0};
+      if (one.stride == 0) {
+        if (std::fmod(one.height, 2) == 0 || std::fmod(one.width, 2) == 0) refuse();
+        w.padding = (one.height - 1) / 2;
       } else {
-        w.stride = std::stod(stride);
-        if (height != width || height > size_) refuse();
+        w.stride = one.stride;
+        if (one.height != one.width || one.height > size_) refuse();
       }
       return w;
     };
@@ -206,28 +251,22 @@ private:
     int parts = 0;
     std::istringstream alternatives(text);
     for (std::string part; std::getline(alternatives, part, '|'); ++parts) {
-      std::smatch match;
-      if (part.size() > 40) refuse();
+      const std::optional<BranchStep> one = branch_step(part);
+      if (!one) refuse();
       const double out_size = size_;
       channels_ = in;
       size_ = in_size;
-      if (std::regex_match(part, match, convolution)) {
-        const double height = std::stod(match[1]), width = std::stod(match[2]);
-        Convolution c =
-            layer(OpKind::convolution, name, std::stod(match[3]), window(height, width, match[4]));
-        c.kernel_width = width;
+      if (one->kind == OpKind::convolution) {
+        Convolution c = layer(one->kind, name, one->channels, window(*one));
+        c.kernel_width = one->width;
         c.input_kept = input_kept || parts > 0;
         add(std::move(c));
         add(layer(OpKind::norm, name + ".norm", channels_));
         add(layer(OpKind::activation, name + ".relu", channels_));
-      } else if (std::regex_match(part, match, pooling)) {
-        const double kernel = std::stod(match[2]);
-        Convolution c = layer(match[1] == "max" ? OpKind::max_pool : OpKind::average_pool, name, channels_,
-                              window(kernel, kernel, match[3]));
+      } else {
+        Convolution c = layer(one->kind, name, channels_, window(*one));
         c.input_kept = input_kept || parts > 0;
         add(std::move(c));
-      } else {
-        refuse();
       }
       if (parts > 0 && size_ != out_size) refuse();
       channels += channels_;

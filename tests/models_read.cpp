@@ -258,6 +258,18 @@ TEST_CASE("bad models are refused with their place") {
     const std::string found = error_of(c.text);
     CHECK(found.substr(0, c.error.size()) == c.error);
   }
+  SECTION("steps of branches") {
+    for (const std::string step :
+         {"x3:4",     "3x:4",   "3x3",     "3x3:",     "3x3:0",  "03x3:4", "3x3:1000000",
+          "1001x1:4", "3x3:4/", "3x3:4/0", "3x3:4/10", "3x3:4,", "+3x3:4", "3.0x3:4",
+          "3x3:-4",   "avg",    "avg0",    "max3/",    "max3:4", "mean3"}) {
+      CAPTURE(step);
+      const std::string error = "job.toml:9:12: model.convolutional.stage[1].branches is \"" + step;
+      CHECK(error_of(branches + "[\"" + step + "\"]").substr(0, error.size()) == error);
+    }
+    for (const std::string step : {"3x3:4", "1x7:999999", "3x3:4/2", "avg3", "max3/2", "8x8:4/9", "999x1:4"})
+      CHECK(error_of(branches + "[\"" + step + "\"]").find("in a branch") == std::string::npos);
+  }
   SECTION("a preset by name alone") {
     try {
       model_preset("resnet-50");

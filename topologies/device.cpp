@@ -63,6 +63,13 @@ const Sourced& one_of(const ByPrecision& exceptions, Precision p, const Sourced&
 
 }  // namespace
 
+Device::Device() = default;
+Device::Device(const Device&) = default;
+Device::Device(Device&&) noexcept = default;
+Device& Device::operator=(const Device&) = default;
+Device& Device::operator=(Device&&) noexcept = default;
+Device::~Device() = default;
+
 ProductConstants::ProductConstants()
     : small_tiles{1, Basis::published,
                   "fitted on training tables of A100s and on DeepBench's fp32 products on a V100; for all "

@@ -81,6 +81,14 @@ struct Device {
   int compute_capability = 0;  // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
   bool peer_to_peer = true;    // copies over PCIe go from device to device, not through host memory
 
+  // Here they are only declared: many sources copy it, and each would compile the copy again.
+  Device();
+  Device(const Device&);
+  Device(Device&&) noexcept;
+  Device& operator=(const Device&);
+  Device& operator=(Device&&) noexcept;
+  ~Device();
+
   double free_share() const { return compute_units > 0 ? 1 - busy_units / compute_units : 1; }
   bool has(AttentionKernels kernels) const;  // all devices have unfused ones
   const Sourced& gemm_efficiency_of(Precision p) const;

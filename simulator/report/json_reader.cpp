@@ -52,6 +52,18 @@ nlohmann::json json_object_in(std::string_view text) {
   return json;
 }
 
+std::string json_line(const nlohmann::json& json) {
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+nlohmann::json json_in_line(std::string_view text) {
+  return nlohmann::json::parse(text);
+}
+
+bool is_json(std::string_view text) {
+  return !nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false).is_discarded();
+}
+
 JsonReader JsonReader::at(const char* key) const {
   object();
   const auto it = value_.find(key);

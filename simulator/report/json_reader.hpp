@@ -18,6 +18,10 @@ std::string read_packed_file(const std::string& path, const std::string& kind);
 nlohmann::json parse_json(std::string_view text, const std::string& file);
 // Returns the object that the text is, or an empty object if the text is anything else.
 nlohmann::json json_object_in(std::string_view text);
+// For what processes pass to one another and files of results hold, a value on a line.
+std::string json_line(const nlohmann::json& json);   // bytes that are not UTF-8 become U+FFFD
+nlohmann::json json_in_line(std::string_view text);  // throws nlohmann::json::parse_error
+bool is_json(std::string_view text);
 
 // A value of the document, which must outlive it.
 class JsonReader {

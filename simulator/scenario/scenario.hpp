@@ -92,8 +92,7 @@ struct OffloadChoice {
 
 inline constexpr int kMaxDegree = 1'000'000;  // of an axis
 
-// PyTorch's DistributedDataParallel counts single tensors; a segment here has a weight and its bias, or
-// fewer.
+// PyTorch's DistributedDataParallel counts single tensors; a segment here has at most a weight and its bias.
 enum class BucketUnit { layer, tensor };
 inline constexpr std::array<std::string_view, 2> kBucketUnitNames = {"layer", "tensor"};
 // Whether gradients are computed in their buckets, copied (and scaled) into them, or also copied back.
@@ -116,8 +115,7 @@ struct StrategyChoice {
   bool sequence_parallel = false;  // the tensor axis splits tokens where it does not split products
   TensorOverlap tensor_overlap = TensorOverlap::none;
   int tensor_chunks = 4;
-  // A tensor that all tensor ranks have is sent to the next stage in parts, one from each rank, which are
-  // gathered there.
+  // A tensor that all tensor ranks have is sent to the next stage in parts, one from each, and gathered.
   bool scatter_gather = false;
   // For a mixture of experts: the ranks that distribute its experts; the ranks that share each expert (0: as
   // many as tensor); the rows for which an expert has room, over the mean (0: for all); and how much experts
@@ -138,8 +136,7 @@ struct StrategyChoice {
   int channels = 0;        // 0: as many as the node has NICs
   double bucket_bytes = 25 * 1048576.0;
   double first_bucket_bytes = 1048576;  // limit of the first bucket, which lets communication begin early
-  // What buckets are filled with, in order of the backward pass: gradients of complete layers, or of
-  // segments.
+  // What buckets are filled with, in order of the backward pass: gradients of whole layers, or of segments.
   BucketUnit bucket_unit = BucketUnit::layer;
   BucketCopies bucket_copies = BucketCopies::none;
   bool overlap = true;
@@ -153,8 +150,7 @@ struct RealRun {
   int steps = 1, warmup = 0;  // measured steps, and unmeasured ones before them
   std::uint64_t seed = 1;     // of weights and data
   double learning_rate = 0;   // 0: the optimizer's default (backend/training/optimizer.hpp)
-  // Actually computed, or replaced by sleeping as long as the device's profile says: for more ranks than
-  // cores.
+  // Computed, or replaced by sleeping as long as the device's profile says: for more ranks than cores.
   enum class Compute { real, timed } compute = Compute::real;
   // All-reduces on processors: message by message as the schedule says, or by MPI's implementation, whatever
   // it does. automatic: `schedule` on processors, `library` on GPUs.
@@ -187,6 +183,14 @@ struct Scenario {
   // Of random draws in a simulation: the starting phases of asynchronous workers, and the loads of experts.
   std::uint64_t seed = 1;
   int microbatches = 1;  // per data-parallel rank and step: global_batch / (micro_batch x data)
+
+  // Here they are only declared: many sources copy it, and each would compile the copy again.
+  Scenario();
+  Scenario(const Scenario&);
+  Scenario(Scenario&&) noexcept;
+  Scenario& operator=(const Scenario&);
+  Scenario& operator=(Scenario&&) noexcept;
+  ~Scenario();
 };
 
 // A schedule has ops for each micro-batch of each stage, so their number is bounded before it is written.

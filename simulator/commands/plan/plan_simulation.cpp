@@ -9,6 +9,7 @@
 #include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/costs/reserved.hpp"
 #include "simulator/report/json.hpp"
+#include "simulator/report/json_reader.hpp"
 #include "simulator/scenario/fewer_microbatches.hpp"
 #include "simulator/schedule/peak_memory.hpp"
 #include "simulator/trace/causes.hpp"
@@ -137,13 +138,13 @@ void each_field(Figures& f, Field field) {
 std::string to_line(const PlanFigures& figures) {
   nlohmann::json json = {kPlanStatusNames[static_cast<std::size_t>(figures.status)]};
   each_field(figures, [&](const auto& value) { json.push_back(value); });
-  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return json_line(json);
 }
 
 PlanFigures plan_figures(const std::string& line) {
   PlanFigures figures;
   try {
-    const nlohmann::json json = nlohmann::json::parse(line);
+    const nlohmann::json json = json_in_line(line);
     const auto status =
         std::find(kPlanStatusNames.begin(), kPlanStatusNames.end(), json.at(0).get<std::string>());
     if (status == kPlanStatusNames.end()) throw std::invalid_argument("not a plan's status");

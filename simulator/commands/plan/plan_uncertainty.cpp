@@ -11,6 +11,7 @@
 #include "simulator/commands/predicting/uncertain_constants.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/planner/plan_bounds.hpp"
+#include "simulator/report/json_reader.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse {
@@ -99,12 +100,12 @@ std::vector<PlanEffect> plan_effects(const PlanQuestion& question, const PlanCho
 std::string to_line(const std::vector<PlanEffect>& effects) {
   nlohmann::json json = nlohmann::json::array();
   for (const PlanEffect& effect : effects) json.push_back({effect.constant, effect.effect});
-  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return json_line(json);
 }
 
 std::vector<PlanEffect> plan_effects(const std::string& line) {
   std::vector<PlanEffect> effects;
-  for (const nlohmann::json& one : nlohmann::json::parse(line))
+  for (const nlohmann::json& one : json_in_line(line))
     effects.push_back({one.at(0).get<std::string>(), one.at(1).get<double>()});
   return effects;
 }

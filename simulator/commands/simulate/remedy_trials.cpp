@@ -7,6 +7,7 @@
 #include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/commands/tasks/task_pool.hpp"
 #include "simulator/costs/reserved.hpp"
+#include "simulator/report/json_reader.hpp"
 #include "simulator/scenario/fewer_microbatches.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/schedule/op_count.hpp"
@@ -18,14 +19,12 @@ namespace rehearse {
 namespace {
 
 std::string to_line(const Trial& trial) {
-  return nlohmann::json{trial.possible, trial.step_time_s, trial.samples_per_s, trial.memory_bytes,
-                        trial.exact}
-      .dump();
+  return json_line({trial.possible, trial.step_time_s, trial.samples_per_s, trial.memory_bytes, trial.exact});
 }
 
 Trial trial_of(const TaskEnd& end) {
   if (!end.failure.empty()) return {};
-  const nlohmann::json json = nlohmann::json::parse(end.output);
+  const nlohmann::json json = json_in_line(end.output);
   return {json.at(0).get<bool>(), json.at(1).get<double>(), json.at(2).get<double>(),
           json.at(3).get<double>(), json.at(4).get<bool>()};
 }

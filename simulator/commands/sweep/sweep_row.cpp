@@ -11,6 +11,7 @@
 #include "models/text/number_in.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
+#include "simulator/report/json_reader.hpp"
 
 namespace rehearse {
 namespace {
@@ -195,7 +196,7 @@ SweepRow SweepRows::parse_csv(std::string_view line) const {
 
 SweepRow SweepRows::parse_json(std::string_view line) const {
   try {
-    const auto json = nlohmann::json::parse(line);
+    const nlohmann::json json = json_in_line(line);
     if (!json.is_object() || !json.contains("sweep"))
       throw std::invalid_argument("it is not a result of a sweep");
     if (json["sweep"] != hash_) refuse_other_sweep();

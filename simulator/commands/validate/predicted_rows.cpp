@@ -13,6 +13,7 @@
 #include "simulator/commands/predicting/uncertainty.hpp"
 #include "simulator/commands/tasks/task_pool.hpp"
 #include "simulator/report/json.hpp"
+#include "simulator/report/json_reader.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 
 namespace rehearse {
@@ -51,7 +52,7 @@ std::string packed(const PredictedRow& row) {
 }
 
 PredictedRow unpacked(const std::string& text) {
-  const json packed = json::parse(text);
+  const json packed = json_in_line(text);
   PredictedRow row{packed["samples"], packed["step_s"], packed["devices"], {}, {}};
   if (packed.contains("memory")) {
     const json& m = packed["memory"];
@@ -100,7 +101,7 @@ std::vector<PredictedRow> predict_rows(const MeasurementTable& table,
   };
   pool.ended = [&](const TaskEnd& end) {
     const auto row = static_cast<std::size_t>(end.task);
-    known[row] = end.failure.empty() && json::accept(end.output);
+    known[row] = end.failure.empty() && is_json(end.output);
     if (known[row]) predicted[row] = unpacked(end.output);
   };
   pool.tick = [] {};
