@@ -22,7 +22,7 @@ TEST_CASE("a wrong argument is named, and the nearest right one") {
            Case{"simulate a.toml --fromat json",
                 "simulate: unknown option \"--fromat\"; did you mean \"--format\"?; allowed: --help, --set, "
                 "--format, "
-                "--trace, --no-fold, --strict, --uncertainty, --advice, --progress\n"},
+                "--trace, --memory, --memory-trace, --no-fold, --strict, --uncertainty, --advice, --progress\n"},
            Case{"simulate a.toml --fromat=json",
                 "simulate: unknown option \"--fromat\"; did you mean \"--format\"?"},
            Case{"--vresion",

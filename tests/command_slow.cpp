@@ -24,7 +24,7 @@ json simulated(const std::string& arguments) {
   return json::parse(run.out);
 }
 
-const std::string kSpines =
+const std::string kSlowedFabric =
     shipped_scenario("resnet50-ring") +
     " --set cluster.kind=leaf-spine --set cluster.nodes_per_leaf=4 --set cluster.oversubscription=2"
     " --set cluster.nic_gbps=2";
@@ -40,7 +40,7 @@ TEST_CASE("a slow part that holds the step up is the bottleneck", "[release]") {
     std::size_t answer;    // index in slow_parts of what the sentence promises
   };
   const std::vector<Case> cases = {
-      {kSpines, "{link=\"leaf0-spine0\",factor=0.1}", "link leaf0-spine0, slowed to 10 %", 0},
+      {kSlowedFabric, "{link=\"leaf0-spine0\",factor=0.1}", "link leaf0-spine0, slowed to 10 %", 0},
       {shipped_scenario("resnet50-ring"), "{link=\"node2.nic0\",factor=0.1}",
        "link node2.nic0, slowed to 10 %", 0},
       {shipped_scenario("bert-large-ring"), "{device=3,factor=0.5}", "node0.gpu3, slowed to 50 %", 0},

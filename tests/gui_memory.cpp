@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "gui/models/memory/live_memory.hpp"
 #include "gui/models/memory/memory_stages.hpp"
 #include "gui/models/topology/link_users.hpp"
 #include "tests/catch.hpp"
@@ -74,6 +75,78 @@ TEST_CASE("Memory over time is as full as the stack, and begins with what always
     CHECK(series.at(series.time.front()) == 0);
     CHECK(series.at(series.time.back() + 5) == series.time.size() - 1);
   }
+}
+
+TEST_CASE("The tensors of a moment add up to the memory over time, and those of the peak to the stack") {
+  for (const char* const name :
+       {"star-4-16mb-pipeline", "star-4-16mb-data-x-pipeline", "star-4-16mb-server"}) {
+    CAPTURE(name);
+    const gui::Run run = run_of(name);
+    for (const StageMemory& stage : memory_of(run).stages) {
+      CAPTURE(stage.name);
+      const LiveMemory live(run, stage);
+      REQUIRE(live.known());
+      CHECK(live.peak().peak);
+      CHECK(live.peak().bytes == Approx(stage.total));
+      const MemorySeries series = memory_over_time(run, stage.rank_class);
+      std::size_t alike = 0;
+      for (std::size_t i = 0; i < series.time.size(); ++i) {
+        const MomentTensors moment = live.at(series.time[i]);
+        double total = 0, in_rows = moment.others_bytes;
+        for (const std::vector<double>& part : series.parts) total += part[i];
+        for (const TensorRow& row : moment.rows) in_rows += row.bytes;
+        CHECK(in_rows == Approx(moment.bytes).margin(1e-3));
+        CHECK(moment.rows.size() <= 10);
+        alike += std::abs(moment.bytes - total) <= 1e-6 * total ? 1 : 0;
+      }
+      // Where steps overlap, the tensors of a moment are those of the later one.
+      CHECK(alike >= series.time.size() * 9 / 10);
+      double persistent = 0;
+      for (const double bytes : memory_timeline(run.judged->step, stage.rank_class, 0).persistent)
+        persistent += bytes;
+      CHECK(live.at(series.time.back() + 1'000'000'000).bytes == Approx(persistent));
+    }
+  }
+}
+
+TEST_CASE("The table of tensors has a row for each, and one for the others") {
+  TensorRow row;
+  row.name = "activations";
+  row.count = 4;
+  row.bytes = 3.0 * (1 << 20);
+  row.layers = {{0, 2}, {8, 8}};
+  row.microbatches = {{0, 3}};
+  row.born_s = 0.001;
+  row.born_in = "forward 0";
+  row.freed_s = 0.0125;
+  row.freed_in = "backward 3";
+  TensorRow always;
+  always.name = "weights 0";
+  always.kind = TensorKind::weight;
+  always.bytes = 1 << 20;
+  MomentTensors moment{true, 0.004, "backward 0", {row, always}, 5.0 * (1 << 20), 1 << 20, 2};
+  const TableData table = tensor_table(moment);
+  const auto text = [&](std::size_t r) {
+    QStringList cells;
+    for (const Cell& cell : table.rows[r]) cells << cell.text;
+    return cells.join("|").toStdString();
+  };
+  REQUIRE(table.rows.size() == 3);
+  CHECK(table.columns.size() == table.rows[0].size());
+  CHECK(text(0) ==
+        "activations x 4|3.0 MiB|60.0 %|0-2, 8|0-3|1.00 ms|forward 0|12.50 ms|backward 3|activation");
+  CHECK(text(1) == "weights 0|1.0 MiB|20.0 %|||always||||weight");
+  CHECK(text(2) == "2 others|1.0 MiB|20.0 %|||||||");
+  CHECK(moment_text(moment) == "Peak: 5.0 MiB, 4.000 ms into the step, in \"backward 0\"");
+  moment.peak = false;
+  moment.op.clear();
+  CHECK(moment_text(moment) == "At the cursor: 5.0 MiB, 4.000 ms into the step");
+  ValueTable model;
+  QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+  model.set(table);
+  CHECK(model.rowCount() == 3);
+  CHECK_FALSE(LiveMemory().known());
+  CHECK(LiveMemory().at(5).rows.empty());
 }
 
 TEST_CASE("Of other runs the figures tell the fullest device, or nothing") {

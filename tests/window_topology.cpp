@@ -13,6 +13,7 @@
 #include "gui/views/memory/memory_view.hpp"
 #include "gui/views/parts/appearance.hpp"
 #include "gui/views/parts/export.hpp"
+#include "gui/views/parts/table_view.hpp"
 #include "gui/views/topology/topology_canvas.hpp"
 #include "gui/views/topology/topology_view.hpp"
 #include "tests/catch.hpp"
@@ -313,4 +314,33 @@ TEST_CASE("Bars stand for stages, as high as their memory, and choose what is sh
   CHECK(view.bars()->chosen_run() == 1);
   session.remove(session.runs().front()->id);
   CHECK(view.memory().size() == 1);
+}
+
+TEST_CASE("The memory view lists the tensors at the peak, and at the cursor where there is one") {
+  Session session;
+  ViewState state;
+  MemoryView view(session, state);
+  view.resize(1280, 800);
+  view.show();
+  CHECK(view.tensors().table().rowCount() == 0);
+  CHECK(view.moment().text().isEmpty());
+  Run run = judged_run(recorded("star-4-16mb-pipeline"), "pipeline");
+  const Time end = run.timeline->end;
+  state.set_whole({0, end});
+  session.add(std::move(run));
+  const auto wait = [](const std::function<bool()>& done) { return QTest::qWaitFor(done, kPatienceMs); };
+  REQUIRE(wait([&] { return view.tensors().table().rowCount() > 0; }));
+  CHECK(view.moment().text().startsWith("Peak: "));
+  const QString peak = view.moment().text();
+  CHECK(view.tensors().table().table().rows[0][0].text.startsWith("weights"));
+  state.set_cursor(end / 2);
+  REQUIRE(wait([&] { return view.moment().text().startsWith("At the cursor: "); }));
+  CHECK(view.tensors().table().rowCount() > 0);
+  state.set_cursor({});
+  REQUIRE(wait([&] { return view.moment().text() == peak; }));
+  view.choose(0, 2);
+  REQUIRE(wait([&] { return view.moment().text() != peak; }));
+  session.remove(session.runs().front()->id);
+  CHECK(view.tensors().table().rowCount() == 0);
+  CHECK(view.moment().text().isEmpty());
 }

@@ -49,7 +49,8 @@ struct Emulation {
 Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
                     std::vector<Conversation> (*talk)(const Plan&, const Wiring&)) {
   Emulation made;
-  made.scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.output.trace);
+  made.scenario = read_command_scenario(arguments.scenario, arguments.overrides, in,
+                                        {{"--trace", arguments.output.trace}});
   refuse_offload(made.scenario);
   refuse_simulated_sizes(made.scenario);
   refuse_uneven_vocabulary(made.scenario);

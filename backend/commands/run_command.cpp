@@ -61,8 +61,8 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
 }  // namespace
 
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out) {
-  const Scenario scenario =
-      read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.output.trace);
+  const Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in,
+                                                  {{"--trace", arguments.output.trace}});
   if (arguments.kernels && (arguments.device == "cpu" || arguments.output.trace.empty()))
     throw InputError({},
                      "--kernels records a GPU's kernels; allowed with --device gpu (or auto) and --trace");

@@ -114,7 +114,7 @@ Scenario on_one_rank(const Scenario& scenario) {
 }
 
 void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream& out) {
-  const Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, "");
+  const Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in);
   if (starter_of_process(true) != Starter::none)
     throw InputError({},
                      "verify starts its ranks itself, on this machine; allowed: without mpirun, srun and "

@@ -7,6 +7,7 @@
 
 #include "models/model.hpp"
 #include "simulator/costs/reserved.hpp"
+#include "simulator/report/peak_tensors.hpp"
 #include "simulator/report/remedies.hpp"
 #include "simulator/trace/run_cost.hpp"
 
@@ -182,6 +183,7 @@ ordered_json to_json(const Result& result) {
   json["memory_bytes"]["allocated"] = allocator.allocated;
   json["memory_bytes"]["allocator"] = {
       {"low", allocator.low}, {"expected", allocator.expected}, {"high", allocator.high}};
+  if (result.tells_tensors) json["memory_bytes"]["peak"] = peak_tensors_json(result);
   if (const std::optional<HostMemoryUse>& host = m.host_memory) {
     json["host_memory_bytes"] = {{"node", host->fullest},        {"weights", host->weights},
                                  {"gradients", host->gradients}, {"optimizer", host->optimizer},

@@ -48,6 +48,7 @@ struct Result {
   std::optional<TriedRemedies> remedies = std::nullopt;   // nullopt: not tried
   // If set, plan, trace and path are those of a step with fewer micro-batches; metrics are of the whole step.
   const RepeatedRounds* rounds = nullptr;
+  bool tells_tensors = false;  // text and JSON tell what fills the fullest device at its peak
 };
 
 // An input on which the answer is based, and its quality. `cost`: inputs only of the answer's money, energy

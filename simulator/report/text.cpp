@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/report/format.hpp"
+#include "simulator/report/peak_tensors.hpp"
 #include "simulator/report/remedies.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/report/wrap.hpp"
@@ -165,6 +166,7 @@ void write_text(const Result& result, std::ostream& out) {
   }
   if (result.uncertainty) out << wrapped(uncertainty_sentence(*result.uncertainty, m.step_time_s)) << '\n';
   for (const std::string& note : result.plan.notes) out << wrapped("Note: " + note) << '\n';
+  if (result.tells_tensors) write_peak_tensors(result, out);
 }
 
 }  // namespace rehearse

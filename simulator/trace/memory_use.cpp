@@ -9,12 +9,6 @@
 namespace rehearse {
 namespace {
 
-struct Lifetime {
-  double first_write_s = std::numeric_limits<double>::infinity();
-  double first_read_s = std::numeric_limits<double>::infinity();
-  double last_use_s = -std::numeric_limits<double>::infinity();
-};
-
 double sum(const BytesByKind& bytes) {
   double total = 0;
   for (const double b : bytes) total += b;
@@ -33,20 +27,15 @@ double update_begin_s(const Trace& trace, int rank_class, int step) {
 
 MemoryPeak peak_of(const Trace& trace, int rank_class, int step, TensorMemory memory = TensorMemory::device) {
   const MemoryTimeline timeline = memory_timeline(trace, rank_class, step, memory);
+  const FullestMoment fullest = fullest_moment(timeline);
   BytesByKind now = timeline.persistent;
-  MemoryPeak peak{rank_class, false, sum(now), now, sum(now)};
+  MemoryPeak peak{rank_class, step, false, fullest.total, fullest.by_kind, sum(now)};
   const double update_s = update_begin_s(trace, rank_class, step);
-  for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
-    const MemoryChange& change = timeline.changes[i];
+  for (const MemoryChange& change : timeline.changes) {
     now[static_cast<std::size_t>(change.kind)] += change.bytes;
-    const double total = sum(now);
     // At the update's beginning, what the backward pass used is freed first.
     if (change.time_s > update_s || (change.time_s == update_s && change.bytes > 0))
-      peak.update = std::max(peak.update, total);
-    if (total > peak.total) {
-      peak.total = total;
-      peak.by_kind = now;
-    }
+      peak.update = std::max(peak.update, sum(now));
   }
   return peak;
 }
@@ -58,49 +47,20 @@ int endpoint_of(const Trace& trace, int job, const Schedule& schedule, int role,
 }  // namespace
 
 MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step, TensorMemory memory) {
+  return memory_timeline(live_tensors(trace, rank_class, step, memory));
+}
+
+MemoryTimeline memory_timeline(const LiveTensors& live) {
   MemoryTimeline timeline;
-  const auto [first, last] = rows_of_class(trace, rank_class);
-  const Spans& spans = trace.spans;
-  const Program* program = nullptr;
-  const Role* role = nullptr;
-  std::vector<Lifetime> lifetimes;
-  double step_begin_s = std::numeric_limits<double>::infinity();
-  for (std::size_t row = first; row < last; ++row) {
-    if (spans.step[row] != step) continue;
-    if (program == nullptr) {
-      program = &trace.program_of(row);
-      role = &schedule_of(trace, row).roles[trace.classes[rank_class].role];
-      lifetimes.resize(program->tensors.size());
-    }
-    step_begin_s = std::min(step_begin_s, spans.ready_s[row]);
-    const Op& op = program->ops[spans.op[row]];
-    for (const int tensor : op.writes) {
-      Lifetime& life = lifetimes[tensor];
-      life.first_write_s = std::min(life.first_write_s, spans.begin_s[row]);
-      life.last_use_s = std::max(life.last_use_s, spans.end_s[row]);
-    }
-    for (const int tensor : op.reads) {
-      Lifetime& life = lifetimes[tensor];
-      life.first_read_s = std::min(life.first_read_s, spans.begin_s[row]);
-      life.last_use_s = std::max(life.last_use_s, spans.end_s[row]);
-    }
-  }
-  if (program == nullptr) return timeline;
-  const int rank = trace.classes[rank_class].ranks.front();
-  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
-    const Tensor& tensor = program->tensors[i];
-    if (tensor.memory != memory) continue;
-    const double bytes = tensor.bytes.at(*role, rank);
-    if (tensor.persistent()) {
-      timeline.persistent[static_cast<std::size_t>(tensor.kind)] += bytes;
+  for (std::size_t i = 0; i < live.tensors.size(); ++i) {
+    const LiveTensor& one = live.tensors[i];
+    const TensorKind kind = live.program->tensors[one.tensor].kind;
+    if (one.persistent) {
+      timeline.persistent[static_cast<std::size_t>(kind)] += one.bytes;
       continue;
     }
-    const Lifetime& life = lifetimes[i];
-    if (life.last_use_s < life.first_write_s && life.last_use_s < life.first_read_s)
-      continue;  // the tensor is not used
-    const double begin_s = life.first_read_s < life.first_write_s ? step_begin_s : life.first_write_s;
-    timeline.changes.push_back({begin_s, tensor.kind, bytes});
-    timeline.changes.push_back({life.last_use_s, tensor.kind, -bytes});
+    timeline.changes.push_back({one.born_s, kind, one.bytes, i});
+    timeline.changes.push_back({one.freed_s, kind, -one.bytes, i});
   }
   // An op begins when another ends, except for rounding: memory that is freed then is already gone.
   constexpr double kSameInstant = 1e-9;
@@ -112,6 +72,17 @@ MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step, Ten
   for (std::size_t i = 1; i < timeline.changes.size(); ++i)
     timeline.changes[i].time_s = std::max(timeline.changes[i].time_s, timeline.changes[i - 1].time_s);
   return timeline;
+}
+
+FullestMoment fullest_moment(const MemoryTimeline& timeline) {
+  BytesByKind now = timeline.persistent;
+  FullestMoment fullest{0, sum(now), now};
+  for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
+    const MemoryChange& change = timeline.changes[i];
+    now[static_cast<std::size_t>(change.kind)] += change.bytes;
+    if (const double total = sum(now); total > fullest.total) fullest = {i + 1, total, now};
+  }
+  return fullest;
 }
 
 std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
@@ -141,6 +112,7 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
         beside = &peaks[it->second];
     }
     if (beside == nullptr) continue;
+    peak.beside = beside->rank_class;
     peak.total += beside->total;
     peak.update += beside->update;
     for (std::size_t kind = 0; kind < peak.by_kind.size(); ++kind)
@@ -149,18 +121,22 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
   return peaks;
 }
 
+MemoryPeak fullest_worker(const std::vector<MemoryPeak>& peaks) {
+  MemoryPeak fullest;
+  for (const MemoryPeak& peak : peaks)
+    if (!peak.server && peak.total > fullest.total) fullest = peak;
+  return fullest;
+}
+
 MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes) {
   MemoryUse use;
   use.capacity = capacity_bytes;
-  MemoryPeak fullest;
-  for (const MemoryPeak& peak : memory_peaks(trace, job)) {
-    if (peak.server || peak.total <= fullest.total) continue;
-    fullest = peak;
+  const MemoryPeak fullest = fullest_worker(memory_peaks(trace, job));
+  if (fullest.total > 0)
     use.fullest = trace.run.jobs[job]
                       .phases.front()
-                      .schedule->programs[trace.classes[peak.rank_class].phase_program]
+                      .schedule->programs[trace.classes[fullest.rank_class].phase_program]
                       .name;
-  }
   const auto of = [&](TensorKind kind) { return fullest.by_kind[static_cast<std::size_t>(kind)]; };
   use.weights = of(TensorKind::weight);
   use.gradients = of(TensorKind::gradient);

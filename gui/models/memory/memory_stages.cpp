@@ -44,7 +44,8 @@ void from_trace(const Judged& judged, RunMemory& memory) {
   const Trace& trace = judged.step;
   memory.capacity = judged.run.scenario.cluster->node().device.memory_bytes.value;
   std::map<int, std::size_t> stage_of;  // by program
-  for (const MemoryPeak& peak : memory_peaks(trace, 0)) {
+  const std::vector<MemoryPeak> peaks = memory_peaks(trace, 0);
+  for (const MemoryPeak& peak : peaks) {
     const RankClass& who = trace.classes[peak.rank_class];
     const Schedule& schedule = *trace.run.jobs[who.job].phases.front().schedule;
     const auto [it, fresh] = stage_of.try_emplace(who.phase_program, memory.stages.size());
@@ -60,6 +61,9 @@ void from_trace(const Judged& judged, RunMemory& memory) {
                            judged.run.scenario.cluster->devices();
     stage.parts = by_part(peak.by_kind);
     stage.total = peak.total;
+    stage.peaks = {{peak.rank_class, peak.step}};
+    for (const MemoryPeak& other : peaks)
+      if (other.rank_class == peak.beside) stage.peaks.emplace_back(other.rank_class, other.step);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gui/models/runs/run.hpp"
@@ -23,6 +24,8 @@ struct StageMemory {
   bool server = false;  // runs on a host's processor, so no device capacity limits it
   BytesByPart parts{};
   double total = 0;
+  // The classes and steps whose peaks are counted: of these ranks, and of a server on the same device.
+  std::vector<std::pair<int, int>> peaks;
 };
 
 struct RunMemory {

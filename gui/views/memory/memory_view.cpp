@@ -12,8 +12,22 @@
 #include "gui/views/memory/memory_plot.hpp"
 #include "gui/views/parts/appearance.hpp"
 #include "gui/views/parts/command.hpp"
+#include "gui/views/parts/table_view.hpp"
 
 namespace rehearse::gui {
+
+namespace {
+
+constexpr int kSettled = 30;         // milliseconds after the cursor's last move until its tensors are listed
+constexpr int kNarrowestName = 190;  // pixels
+
+// What is read of a stage in the background.
+struct StageOverTime {
+  MemorySeries series;
+  LiveMemory live;
+};
+
+}  // namespace
 
 MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
     : QWidget(parent), session_(session), state_(state) {
@@ -33,9 +47,25 @@ MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
   plot_ = new MemoryPlot(this);
   splitter->addWidget(bars_);
   splitter->addWidget(plot_);
+  auto* const list = new QWidget(this);
+  auto* const column = new QVBoxLayout(list);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  moment_ = new QLabel(list);
+  moment_->setAccessibleName("Moment of the tensors");
+  moment_->setTextFormat(Qt::PlainText);
+  moment_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  moment_->setContentsMargins(10, 4, 10, 5);
+  moment_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  tensors_ = new TableView(list);
+  tensors_->setAccessibleName("Largest tensors");
+  column->addWidget(moment_);
+  column->addWidget(tensors_, 1);
+  splitter->addWidget(list);
   splitter->setStretchFactor(0, 1);
   splitter->setStretchFactor(1, 1);
-  splitter->setSizes({1000, 1000});
+  splitter->setStretchFactor(2, 1);
+  splitter->setSizes({1000, 1000, 1300});
   layout->addWidget(splitter, 1);
 
   const auto add = [this](const char* text, const QKeySequence& keys, const char* what, auto act) {
@@ -54,7 +84,10 @@ MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
     state_.set_visible(zoomed(state_.visible(), factor, centre, state_.whole()));
   });
   connect(&state_, &ViewState::visible_changed, this, [this] { plot_->set_visible(state_.visible()); });
-  connect(&state_, &ViewState::cursor_changed, this, [this] { plot_->set_cursor_time(state_.cursor()); });
+  connect(&state_, &ViewState::cursor_changed, this, [this] {
+    plot_->set_cursor_time(state_.cursor());
+    if (live_.known()) moved_.changed(kSettled);
+  });
   connect(&session_, &Session::shown_changed, this, &MemoryView::gather);
   connect(&session_, &Session::runs_changed, this, &MemoryView::gather);
   connect(&session_, &Session::run_changed, this, &MemoryView::gather);
@@ -152,6 +185,8 @@ void MemoryView::read_series() {
   plot_->message = !any ? "" : "The change of this memory over time is unknown.";
   if (!run || memory_[run_].stages[stage_].rank_class < 0) {
     plot_->set_series({}, 0, 0, {});
+    live_ = {};
+    list_tensors();
     emit ready();
     return;
   }
@@ -159,12 +194,31 @@ void MemoryView::read_series() {
   QString title = QString::fromStdString(stage.rank);
   if (memory_.size() > 1) title = QString::fromStdString(memory_[run_].name) + ", " + title;
   const double capacity = stage.server ? 0 : memory_[run_].capacity;
-  series_.ask([run, rank_class = stage.rank_class](
-                  const std::atomic<bool>&) { return memory_over_time(*run, rank_class); },
-              [this, title, capacity, aligned = run->aligned](const MemorySeries& series) {
-                plot_->set_series(series, aligned, capacity, title);
-                emit ready();
-              });
+  series_.ask(
+      [run, stage](const std::atomic<bool>&) {
+        return StageOverTime{memory_over_time(*run, stage.rank_class), LiveMemory(*run, stage)};
+      },
+      [this, title, capacity, aligned = run->aligned](StageOverTime read) {
+        plot_->set_series(std::move(read.series), aligned, capacity, title);
+        live_ = std::move(read.live);
+        aligned_ = aligned;
+        list_tensors();
+        emit ready();
+      });
+}
+
+// Lists the tensors at the cursor, or, without one, at the peak.
+void MemoryView::list_tensors() {
+  if (!live_.known()) {
+    moment_->clear();
+    tensors_->set({});
+    return;
+  }
+  const MomentTensors moment = state_.cursor() ? live_.at(*state_.cursor() + aligned_) : live_.peak();
+  moment_->setText(QString::fromStdString(moment_text(moment)));
+  moment_->setToolTip(moment_->text());
+  tensors_->set(tensor_table(moment));
+  tensors_->shrink_first_column(kNarrowestName);
 }
 
 void MemoryView::changeEvent(QEvent* event) {

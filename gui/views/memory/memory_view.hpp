@@ -1,4 +1,5 @@
-// Shows memory: stacked bars per stage of the shown runs, and the memory of one stage over time.
+// Shows memory: stacked bars per stage of the shown runs, and of one stage the memory over time and the
+// largest tensors.
 #pragma once
 
 #include <QWidget>
@@ -6,9 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "gui/models/memory/live_memory.hpp"
 #include "gui/models/memory/memory_stages.hpp"
 #include "gui/models/runs/session.hpp"
 #include "gui/models/work/background.hpp"
+#include "gui/views/parts/when_seen.hpp"
 
 class QLabel;
 
@@ -16,6 +19,7 @@ namespace rehearse::gui {
 
 class MemoryBars;
 class MemoryPlot;
+class TableView;
 
 class MemoryView : public QWidget {
   Q_OBJECT
@@ -23,6 +27,8 @@ public:
   MemoryView(Session& session, ViewState& state, QWidget* parent = nullptr);
 
   MemoryBars* bars() const { return bars_; }
+  const TableView& tensors() const { return *tensors_; }
+  const QLabel& moment() const { return *moment_; }  // says when the tensors are live
   const std::vector<RunMemory>& memory() const { return memory_; }
   void choose(int run, int stage);  // indices into memory() and its stages
 
@@ -40,6 +46,7 @@ private:
   };
   void gather();
   void read_series();
+  void list_tensors();
   void step(int by);
   void choose_fullest();
   QString key() const;  // HTML legend of the colours
@@ -51,7 +58,11 @@ private:
   int run_ = -1, stage_ = -1;  // indices; -1 for none
   bool by_hand_ = false;       // the user chose the stage
   Latest series_{this};
-  QLabel* key_ = nullptr;
+  LiveMemory live_;
+  Time aligned_ = 0;  // of the chosen run
+  WhenSeen moved_{this, [this] { list_tensors(); }};
+  QLabel *key_ = nullptr, *moment_ = nullptr;
+  TableView* tensors_ = nullptr;
   MemoryBars* bars_ = nullptr;
   MemoryPlot* plot_ = nullptr;
 };

@@ -19,7 +19,7 @@ void run_launch(const LaunchArguments& arguments, std::istream& in, std::ostream
   const auto framework = std::find_if(frameworks.begin(), frameworks.end(),
                                       [&](const auto& one) { return one.name == arguments.framework; });
   const Scenario scenario =
-      read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.out, "--out");
+      read_command_scenario(arguments.scenario, arguments.overrides, in, {{"--out", arguments.out}});
   const LaunchFile file = framework->write(scenario);
   if (!file.possible) {
     std::string reasons;

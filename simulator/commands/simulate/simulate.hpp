@@ -15,6 +15,8 @@ struct SimulateArguments {
   std::vector<std::string> overrides;  // "key=value"
   Format format = Format::text;
   std::string trace;            // file for the timeline; empty: none
+  std::string memory_trace;     // file for PyTorch's viewer of memory; empty: none
+  bool memory = false;          // tells which tensors fill the fullest device; not for CSV
   bool strict = false;          // throws RunError if the scenario does not fit into memory
   bool uncertainty = false;     // reports the step time as an interval
   bool advice = true;           // tries changes that could make the step shorter; not for CSV
