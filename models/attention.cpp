@@ -144,8 +144,7 @@ void add_rotary(LayerCost& cost, const TransformerWriter& to, const Sizes& z, do
 // A forward pass is given a third of the time, as it has two of the six products.
 void add_sinks(LayerCost& cost, const TransformerWriter& to, const Sizes& z) {
   if (!to.t.attention_sinks) return;
-  const double scores =
-      z.samples * z.heads * z.sequence * seen_in_the_mean(z, z.keys_length, to.t.causal);
+  const double scores = z.samples * z.heads * z.sequence * seen_in_the_mean(z, z.keys_length, to.t.causal);
   const double bytes = to.pass.kernels.sink_bytes * scores;
   if (bytes == 0) return;
   cost.forward.push_back(moves(bytes / 3));

@@ -32,10 +32,10 @@ struct FrameworkKernels {
   // Traffic, forward and backward together, that fused attention with learned sinks takes as long as, beyond
   // its own, per score inside the causal mask, whatever the window; 0: none.
   double sink_bytes = 0;
-  // Memory in bytes per 16-bit element; 0: that of fused kernels. loss_peak_bytes: the most that logits, their
-  // copies and gradients take at once, per logit (6). norm_saved_bytes: what a norm and the product behind it
-  // save per element of the norm's input (4). gate_saved_bytes: what a gated activation function and the
-  // product behind it save per element of the inner width (6).
+  // Memory in bytes per 16-bit element; 0: that of fused kernels. loss_peak_bytes: the most that logits,
+  // their copies and gradients take at once, per logit (6). norm_saved_bytes: what a norm and the product
+  // behind it save per element of the norm's input (4). gate_saved_bytes: what a gated activation function
+  // and the product behind it save per element of the inner width (6).
   double loss_peak_bytes = 0, norm_saved_bytes = 0, gate_saved_bytes = 0;
   // Results of the experts' activation function are weighted with the router's probabilities, so that results
   // of the experts need not be saved for the gradients of these; one that is not gated saves both.

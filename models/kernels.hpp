@@ -95,6 +95,11 @@ double share_of(double size, int shards);
 // Bytes that softmax and cross-entropy move per logit, forward and backward together, if they are computed by
 // separate kernels.
 double unfused_loss_bytes(Precision precision);
+// Returns the same of a loss in one kernel that overwrites the logits with their gradients: they are read
+// twice and written once (NVIDIA/TransformerEngine, transformer_engine/pytorch/triton/cross_entropy.py).
+// Logits in 16 bits take kFusedLossPeakBytes of memory.
+double fused_loss_bytes(Precision precision);
+inline constexpr double kFusedLossPeakBytes = 2;
 
 // Adds softmax cross-entropy over value `logits`, `rows` rows of `vocabulary` elements on all devices
 // together, as the segments maximum, sums and loss. Logits are stored in the width of the precision but

@@ -46,13 +46,17 @@ double unfused_loss_bytes(Precision precision) {
   return element_bytes(precision) < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
 }
 
+double fused_loss_bytes(Precision precision) {
+  return 3 * element_bytes(precision);
+}
+
 namespace {
 
 constexpr double kSoftmaxBytes = 4;
 
-// Returns the peak bytes per logit. In the forward pass, Megatron-LM's loss holds the logits and an fp32 copy,
-// which it overwrites with the softmax. In the backward pass, it turns the softmax into the gradient in place
-// and casts the gradient to the precision of the logits
+// Returns the peak bytes per logit. In the forward pass, Megatron-LM's loss holds the logits and an fp32
+// copy, which it overwrites with the softmax. In the backward pass, it turns the softmax into the gradient in
+// place and casts the gradient to the precision of the logits
 // (megatron/core/tensor_parallel/cross_entropy.py).
 double loss_peak_bytes(const PassShape& pass) {
   constexpr double kCounted = 2;  // the given bytes are those of 16-bit logits

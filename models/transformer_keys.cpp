@@ -174,8 +174,8 @@ private:
     const bool mixture = s_.has("experts");
     for (const char* key : {"experts_per_token", "shared_expert"})
       if (!mixture && s_.has(key)) s_.refuse(key, "given without experts", "only with experts, their number");
-    for (const char* key : {"expert_groups", "groups_per_token", "router_bias", "shared_expert_gate", "dense_layers",
-                            "dense_feed_forward"})
+    for (const char* key : {"expert_groups", "groups_per_token", "router_bias", "shared_expert_gate",
+                            "dense_layers", "dense_feed_forward"})
       only_with(s_, key, "experts", mixture);
     if (mixture) s_.require("experts_per_token", "experts", fmt::format("an integer from 1 to {}", experts));
     const std::int64_t chosen = s_.integer("experts_per_token", 1, experts, 1),
@@ -198,7 +198,8 @@ private:
       s_.refuse("expert_groups", fmt::format("{}", groups), fmt::format("a divisor of experts, {}", experts));
     const std::int64_t most = s_.integer("groups_per_token", 1, groups, groups);
     if (most * (experts / groups) < chosen)
-      s_.refuse("groups_per_token", fmt::format("{}, with {} experts altogether", most, most * (experts / groups)),
+      s_.refuse("groups_per_token",
+                fmt::format("{}, with {} experts altogether", most, most * (experts / groups)),
                 fmt::format("enough groups for experts_per_token, {}", chosen));
     t_.expert_groups = static_cast<double>(groups);
     t_.groups_per_token = static_cast<double>(most);

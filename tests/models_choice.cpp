@@ -373,8 +373,10 @@ TEST_CASE("groups of experts limit the nodes that a token is sent to") {
   const Case cases[] = {
       {"deepseek_v3", R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 4)", 8, 4},
       {"deepseek_v2",
-       R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 3, "topk_method": "group_limited_greedy")", 8, 3},
-      {"deepseek_v2", R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 3, "topk_method": "greedy")", 1, 1},
+       R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 3, "topk_method": "group_limited_greedy")", 8,
+       3},
+      {"deepseek_v2", R"(, "n_routed_experts": 16, "n_group": 8, "topk_group": 3, "topk_method": "greedy")",
+       1, 1},
       {"kimi_k2", R"(, "n_routed_experts": 16, "n_group": 1, "topk_group": 1)", 1, 1},
       {"deepseek_v2", R"(, "n_routed_experts": 16, "n_group": null, "topk_group": null)", 1, 1},
   };

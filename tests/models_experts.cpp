@@ -193,7 +193,8 @@ TEST_CASE("eager kernels add the experts' weighted bias, and sinks slow attentio
   t.attention_sinks = true;
   const auto whole = [&](const PassShape& p) { return layer_costs(transformer(t), p)[1]; };
   const auto moved = [](const LayerCost& layer) {
-    return memory_bytes(layer.forward) + memory_bytes(layer.backward_input) + memory_bytes(layer.backward_weight);
+    return memory_bytes(layer.forward) + memory_bytes(layer.backward_input) +
+           memory_bytes(layer.backward_weight);
   };
   const auto count = [](const std::vector<Kernel>& kernels) {
     double sum = 0;

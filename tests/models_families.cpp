@@ -530,7 +530,8 @@ TEST_CASE("configs of the families are refused by their key") {
        "n_shared_experts is 2; allowed: an integer from 0 to 1"},
       {config("deepseek_v3", small, R"(, "kv_lora_rank": 8, "first_k_dense_replace": 1, "n_routed_experts": 6,
         "num_experts_per_tok": 2, "n_group": 4, "topk_group": 2)"),
-       "n_group is 4, with topk_group 2; allowed: equal groups of 6 experts, so large that topk_group of them "
+       "n_group is 4, with topk_group 2; allowed: equal groups of 6 experts, so large that topk_group of "
+       "them "
        "have at least 2"},
       {config("qwen3_moe", small, R"(, "mlp_only_layers": [2], "num_experts": 4, "num_experts_per_tok": 2)"),
        "mlp_only_layers is an array with 2; allowed: layers from 0 to 1"},

@@ -69,6 +69,7 @@ TEST_CASE("Megatron-LM's script is read as the scenario that it was written from
     CHECK(again.strategy.capacity_factor == written.strategy.capacity_factor);
     CHECK(again.training.gradient_precision == written.training.gradient_precision);
     CHECK(again.training.cuda_graphs == written.training.cuda_graphs);
+    CHECK(again.training.fused_loss == written.training.fused_loss);
     CHECK(again.training.optimizer == written.training.optimizer);
     CHECK((again.training.attention == AttentionKernels::unfused) ==
           (written.training.attention == AttentionKernels::unfused));

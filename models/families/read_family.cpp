@@ -425,8 +425,8 @@ private:
     const double each = t_.experts / groups;
     if (each != std::floor(each) || chosen * each < t_.experts_per_token)
       c_.refuse("n_group", fmt::format("{}, with topk_group {}", groups, chosen),
-                fmt::format("equal groups of {} experts, so large that topk_group of them have at least {}", t_.experts,
-                            t_.experts_per_token));
+                fmt::format("equal groups of {} experts, so large that topk_group of them have at least {}",
+                            t_.experts, t_.experts_per_token));
     t_.expert_groups = groups;
     t_.groups_per_token = chosen;
   }

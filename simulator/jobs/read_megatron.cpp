@@ -417,15 +417,13 @@ private:
     if (draft_.on("deterministic-mode"))
       draft_.set("framework.deterministic_products", true, "deterministic-mode");
     if (!draft_.on("cross-entropy-loss-fusion")) return;
-    // Transformer Engine overwrites the logits; the compiled functions of
-    // megatron/core/fusions/fused_cross_entropy.py hold them, a copy in fp32 and the exponentials.
-    const bool in_place = draft_.text("cross-entropy-fusion-impl") == "te";
-    draft_.set_toml(
-        "framework.loss_peak_bytes_per_logit",
-        fmt::format("{{value = {}, basis = \"published\", source = \"counted in {}\"}}", in_place ? 2 : 10,
-                    in_place ? "transformer_engine/pytorch/triton/cross_entropy.py"
-                             : "megatron/core/fusions/fused_cross_entropy.py"),
-        "cross-entropy-loss-fusion");
+    if (draft_.text("cross-entropy-fusion-impl") == "te")
+      draft_.set("training.fused_loss", true, "cross-entropy-fusion-impl");
+    else  // its compiled functions hold the logits, a copy in fp32 and the exponentials
+      draft_.set_toml("framework.loss_peak_bytes_per_logit",
+                      "{value = 10, basis = \"published\", source = \"counted in "
+                      "megatron/core/fusions/fused_cross_entropy.py\"}",
+                      "cross-entropy-loss-fusion");
   }
 
   void pipeline() {
@@ -461,8 +459,9 @@ private:
                "no-overlap-p2p-communication");
   }
 
-  // Megatron-LM gives all stages the same number of layers. Only the account-for arguments count the embedding
-  // and the loss as a layer each (megatron/core/transformer/transformer_block.py, get_num_layers_to_build).
+  // Megatron-LM gives all stages the same number of layers. Only the account-for arguments count the
+  // embedding and the loss as a layer each (megatron/core/transformer/transformer_block.py,
+  // get_num_layers_to_build).
   void even(double parts) {
     const bool embedding = draft_.on("account-for-embedding-in-pipeline-split"),
                head = draft_.on("account-for-loss-in-pipeline-split");

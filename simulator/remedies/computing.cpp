@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/kernels.hpp"
 #include "models/segment.hpp"
 #include "simulator/remedies/remedy_kinds.hpp"
 #include "simulator/strategies/axes/axis.hpp"
@@ -86,6 +87,24 @@ void fuse_attention(const Situation& now, Remedies& found) {
       {"the device has faster attention kernels",
        {fmt::format("training.attention={}", kAttentionKernelsNames[static_cast<std::size_t>(best)])},
        kByFusedAttention * now.compute_s()});
+}
+
+// The devices of the last stage compute the loss of all samples, and the others wait for them.
+void fuse_loss(const Situation& now, Remedies& found) {
+  const Scenario& s = now.scenario;
+  const auto* t = std::get_if<Transformer>(&s.model.shape);
+  if (t == nullptr || t->vocabulary <= 0 || s.training.fused_loss) return;
+  const double fused = fused_loss_bytes(s.training.precision),
+               moved = s.framework.loss_bytes.value > 0 ? s.framework.loss_bytes.value
+                                                        : unfused_loss_bytes(s.training.precision);
+  if (moved <= fused) return;
+  const double logits = s.training.global_batch * tokens_per_sample(s.model, s.training.sequence_length) *
+                        t->vocabulary / (s.strategy.data * s.strategy.context * s.strategy.tensor);
+  const Device& device = s.cluster->node().device;
+  found.push_back(
+      {fmt::format("a fused loss moves {:.0f} bytes a logit instead of {:.0f}", fused, moved),
+       {"training.fused_loss=true"},
+       (moved - fused) * logits / (device.memory_bandwidth.value * device.memory_efficiency.value)});
 }
 
 void use_tensor_cores(const Situation& now, Remedies& found) {

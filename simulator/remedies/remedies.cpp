@@ -9,11 +9,22 @@ namespace {
 
 constexpr double kWorthTrying = 0.02;  // of the step
 
-constexpr std::array<RemedyKind, 15> kKinds = {recompute_less,   change_micro_batch, fuse_attention,
-                                               use_tensor_cores, launch_by_graphs,   move_ranks_between_axes,
-                                               change_schedule,  change_experts,     change_placement,
-                                               overlap_more,     share_tokens,       change_gradient_sync,
-                                               change_shards,    change_context,     change_servers};
+constexpr std::array<RemedyKind, 16> kKinds = {recompute_less,
+                                               change_micro_batch,
+                                               fuse_attention,
+                                               fuse_loss,
+                                               use_tensor_cores,
+                                               launch_by_graphs,
+                                               move_ranks_between_axes,
+                                               change_schedule,
+                                               change_experts,
+                                               change_placement,
+                                               overlap_more,
+                                               share_tokens,
+                                               change_gradient_sync,
+                                               change_shards,
+                                               change_context,
+                                               change_servers};
 
 }  // namespace
 

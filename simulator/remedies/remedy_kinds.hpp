@@ -32,6 +32,7 @@ using RemedyKind = void (*)(const Situation& now, Remedies& found);
 void recompute_less(const Situation& now, Remedies& found);
 void change_micro_batch(const Situation& now, Remedies& found);
 void fuse_attention(const Situation& now, Remedies& found);
+void fuse_loss(const Situation& now, Remedies& found);
 void use_tensor_cores(const Situation& now, Remedies& found);
 void launch_by_graphs(const Situation& now, Remedies& found);
 

@@ -69,6 +69,14 @@ std::vector<Remedy> sharing_tokens(const Scenario& s) {
   return {remedy};
 }
 
+std::vector<Remedy> fusing_loss(const Scenario& s) {
+  const auto* t = std::get_if<Transformer>(&s.model.shape);
+  if (t == nullptr || t->vocabulary <= 0 || s.training.fused_loss) return {};
+  Remedy remedy{"a fused loss overwrites the logits", {"training.fused_loss=true"}, s};
+  remedy.scenario.training.fused_loss = true;
+  return {remedy};
+}
+
 std::vector<Remedy> recomputing(const Scenario& s) {
   std::vector<Remedy> remedies;
   if (is_profiled(s.model)) return remedies;
@@ -226,9 +234,9 @@ std::vector<Remedy> more_stages(const Scenario& s) {
 WayOut less_memory(const Result& result) {
   using Kind = std::vector<Remedy> (*)(const Scenario&);
   // Ordered from changes that cost little time to those that cost much time, or devices.
-  static constexpr std::array<Kind, 7> kKinds = {sharing_tokens, recomputing,       smaller_microbatches,
-                                                 sharding,       plainer_schedules, offloading,
-                                                 more_stages};
+  static constexpr std::array<Kind, 8> kKinds = {sharing_tokens,       recomputing, fusing_loss,
+                                                 smaller_microbatches, sharding,    plainer_schedules,
+                                                 offloading,           more_stages};
   const MemoryUse& use = result.metrics.memory;
   const std::optional<double> now = needed(result);
   if (!now || use.capacity <= 0) return {};

@@ -103,7 +103,7 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   of_framework(framework.step_s, "fixed time of a step");
   of_framework(framework.message_stall, "stalls beside messages");
   of_framework(framework.accumulation_bytes, "gradient accumulation traffic");
-  of_framework(framework.loss_bytes, "loss traffic");
+  if (!scenario.training.fused_loss) of_framework(framework.loss_bytes, "loss traffic");
   of_framework(framework.norm_bytes, "norm traffic");
   of_framework(framework.rotary_bytes, "rotary position traffic");
   of_framework(framework.gate_bytes, "activation function traffic");

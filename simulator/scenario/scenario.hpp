@@ -34,6 +34,7 @@ struct Training {
   AttentionReason attention_reason = AttentionReason::given;
   Recompute recompute = Recompute::none;
   int recompute_layers = 0;        // the first layers of each (virtual) stage that are recomputed; 0: all
+  bool fused_loss = false;  // one kernel computes the loss and overwrites the logits with their gradients
   bool cuda_graphs = false;        // kernels are launched by graphs, which take no host time
   bool blocking_launches = false;  // each launch waits until its kernel has ended (CUDA_LAUNCH_BLOCKING=1)
 };

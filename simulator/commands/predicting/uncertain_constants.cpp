@@ -106,7 +106,7 @@ void add_loss_constant(const UncertainInputs& p, std::vector<UncertainConstant>&
   const bool has_loss = std::any_of(works.begin(), works.end(), [](const Work& work) {
     return std::any_of(work.kernels.begin(), work.kernels.end(), [](const Kernel& k) { return k.loss; });
   });
-  if (!has_loss || p.scenario.framework.loss_bytes.value > 0) return;
+  if (!has_loss || p.scenario.framework.loss_bytes.value > 0 || p.scenario.training.fused_loss) return;
   found.push_back(
       {"bytes that the loss moves", Basis::published, kLossDeviation, [](Scenario& s, double better) {
          s.framework.loss_bytes.value = unfused_loss_bytes(s.training.precision) / better;

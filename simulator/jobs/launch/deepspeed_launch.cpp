@@ -46,6 +46,8 @@ public:
     recomputation();
     if (training_.cuda_graphs)
       cannot("DeepSpeed's engine launches no CUDA graphs in training (cuda_graphs).");
+    if (training_.fused_loss)
+      cannot("fused_loss is the training script's: Liger Kernel or Transformer Engine has such a loss.");
     if (training_.blocking_launches)
       cannot("blocking_launches is the environment variable CUDA_LAUNCH_BLOCKING=1.");
     add_common_sentences(s_, kDeepspeed, cannot_);

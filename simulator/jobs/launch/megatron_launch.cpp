@@ -321,6 +321,8 @@ private:
           "optimizer with Adam (zero_stage = 1): all of it stays on the device.");
     if (strategy_.offload.parameters != OffloadTo::none)
       cannot("Megatron-LM keeps weights on the device (offload_parameters).");
+    if (training_.fused_loss)
+      memory_.insert(memory_.end(), {"--cross-entropy-loss-fusion", "--cross-entropy-fusion-impl te"});
     if (training_.cuda_graphs) graphs();
   }
 

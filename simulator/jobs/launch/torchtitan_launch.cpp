@@ -68,6 +68,8 @@ public:
     if (training_.attention == AttentionKernels::unfused)
       cannot("torchtitan always computes attention by fused kernels (attention = \"unfused\").");
     if (training_.cuda_graphs) cannot("torchtitan launches no CUDA graphs (cuda_graphs).");
+    if (training_.fused_loss)
+      cannot("torchtitan has no loss that overwrites the logits (fused_loss): its loss is compiled.");
     if (training_.blocking_launches)
       cannot("blocking_launches is the environment variable CUDA_LAUNCH_BLOCKING=1.");
     add_common_sentences(s_, kTorchtitan, cannot_);

@@ -177,6 +177,7 @@ Training read_training(Section& section, const Model& model, const Device& devic
         "attention = \"unfused\", recompute = \"operators\" or \"full\", or no such key: fused attention "
         "keeps no scores to recompute");
   section.text("framework", "");  // it has already set the keys of [framework]
+  training.fused_loss = section.boolean("fused_loss", false);
   training.cuda_graphs = section.boolean("cuda_graphs", false);
   training.blocking_launches = section.boolean("blocking_launches", false);
   return training;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "models/kernels.hpp"
+
 namespace rehearse {
 
 #define AXIS(entry) extern const AxisEntry entry;
@@ -104,6 +106,10 @@ PassShape pass_shape(const Scenario& scenario) {
       scenario.strategy.expert_dispatch == ExpertDispatch::experts)
     shape.kernels.routed_copies = 1;
   shape.loss_bytes = scenario.framework.loss_bytes.value;
+  if (training.fused_loss) {
+    shape.loss_bytes = fused_loss_bytes(training.precision);
+    shape.kernels.loss_peak_bytes = kFusedLossPeakBytes;
+  }
   return shape;
 }
 

@@ -14,8 +14,8 @@ int expert_axis(const StepPlan& plan) {
   return plan.schedule.roles.front().meshes[kMesh].axis("expert");
 }
 
-// Returns the probability that none of `chosen` of `all` things is among `some` of them: C(all - some, chosen) /
-// C(all, chosen).
+// Returns the probability that none of `chosen` of `all` things is among `some` of them: C(all - some,
+// chosen) / C(all, chosen).
 double chance_of_none(double some, double all, double chosen) {
   double none = 1;
   for (double i = 0; i < chosen; ++i) none *= std::max(0.0, all - some - i) / (all - i);
@@ -23,7 +23,8 @@ double chance_of_none(double some, double all, double chosen) {
 }
 
 // Returns the expected number of `places` that hold at least one of a token's experts, if they share all
-// experts evenly, in order. The token chooses its groups with equal chances, then its experts from these groups.
+// experts evenly, in order. The token chooses its groups with equal chances, then its experts from these
+// groups.
 double places_with_any(double places, const Transformer& t) {
   const double held = t.experts / places, group = t.experts / t.expert_groups,
                eligible = group * t.groups_per_token;
