@@ -87,8 +87,8 @@ TEST_CASE("errors of tables of memory are pinned", "[release]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"megatron-golden", "peak", 126, 0.022},
                                                   {"megatron-golden", "static", 126, 0.029},
                                                   {"nanotron-h100-memory", "static", 129, 0.003},
-                                                  {"simumax-b200-memory", "peak", 10, 0.007},
-                                                  {"simumax-b200-memory", "reserved", 10, 0.026}}) {
+                                                  {"simumax-b200", "peak", 10, 0.007},
+                                                  {"simumax-b200", "reserved", 10, 0.026}}) {
     CAPTURE(pinned.table, pinned.figure);
     const Outcome run = run_rehearse(std::string("validate --format json ") + pinned.table);
     CAPTURE(run.err);

@@ -43,7 +43,7 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
                                                   {"nemo-h100-2024", 22, 0.0310, 0.0180},
                                                   {"torchtitan-h100", 22, 0.0944, -0.0785},
                                                   {"megatron-bridge-gpt-oss", 19, 0.1479, -0.1248},
-                                                  {"simumax-b200", 10, 0.0260, 0.0105},
+                                                  {"simumax-b200", 10, 0.0350, 0.0214},
                                                   {"pytorch-ddp-gloo", 45, 0.0109, -0.0106}})
     check(pinned);
 }

@@ -150,6 +150,7 @@ TEST_CASE("arguments of Megatron-LM that change what its kernels hold in memory"
   const std::string job = "torchrun pretrain_gpt.py --num-layers 4 --hidden-size 64 ";
   auto keys = keys_of_job(job + "--transformer-impl transformer_engine --deterministic-mode");
   CHECK(keys["framework.engine_workspaces"] == "1");
+  CHECK(keys_of_job(job + "--transformer-impl local")["framework.engine_workspaces"] == "0");
   CHECK(keys["framework.deterministic_products"] == "true");
   CHECK(keys.count("framework.loss_peak_bytes_per_logit") == 0);
   keys = keys_of_job(job + "--cross-entropy-loss-fusion");

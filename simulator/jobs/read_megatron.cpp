@@ -412,6 +412,8 @@ private:
     if (draft_.text("transformer-impl") == "transformer_engine")
       draft_.set("framework.engine_workspaces", draft_.on("moe-grouped-gemm") ? 5.0 : 1.0,
                  "transformer-impl");
+    if (draft_.text("transformer-impl") == "local")
+      draft_.set("framework.engine_workspaces", 0.0, "transformer-impl");
     // TEGroupedMLP in megatron/core/transformer/moe/experts.py, since 2025.
     if (draft_.on("moe-grouped-gemm")) draft_.set("framework.weighted_activations", true, "moe-grouped-gemm");
     if (draft_.on("deterministic-mode"))
