@@ -87,24 +87,24 @@ TEST_CASE("The tensors of a moment add up to the memory over time, and those of 
       const LiveMemory live(run, stage);
       REQUIRE(live.known());
       CHECK(live.peak().peak);
-      CHECK(live.peak().bytes == Approx(stage.total));
+      CHECK(live.peak().largest.bytes == Approx(stage.total));
       const MemorySeries series = memory_over_time(run, stage.rank_class);
       std::size_t alike = 0;
       for (std::size_t i = 0; i < series.time.size(); ++i) {
         const MomentTensors moment = live.at(series.time[i]);
-        double total = 0, in_rows = moment.others_bytes;
+        double total = 0, in_rows = moment.largest.others_bytes;
         for (const std::vector<double>& part : series.parts) total += part[i];
-        for (const TensorRow& row : moment.rows) in_rows += row.bytes;
-        CHECK(in_rows == Approx(moment.bytes).margin(1e-3));
-        CHECK(moment.rows.size() <= 10);
-        alike += std::abs(moment.bytes - total) <= 1e-6 * total ? 1 : 0;
+        for (const TensorRow& row : moment.largest.rows) in_rows += row.bytes;
+        CHECK(in_rows == Approx(moment.largest.bytes).margin(1e-3));
+        CHECK(moment.largest.rows.size() <= 10);
+        alike += std::abs(moment.largest.bytes - total) <= 1e-6 * total ? 1 : 0;
       }
       // Where steps overlap, the tensors of a moment are those of the later one.
       CHECK(alike >= series.time.size() * 9 / 10);
       double persistent = 0;
       for (const double bytes : memory_timeline(run.judged->step, stage.rank_class, 0).persistent)
         persistent += bytes;
-      CHECK(live.at(series.time.back() + 1'000'000'000).bytes == Approx(persistent));
+      CHECK(live.at(series.time.back() + 1'000'000'000).largest.bytes == Approx(persistent));
     }
   }
 }
@@ -124,7 +124,7 @@ TEST_CASE("The table of tensors has a row for each, and one for the others") {
   always.name = "weights 0";
   always.kind = TensorKind::weight;
   always.bytes = 1 << 20;
-  MomentTensors moment{true, 0.004, "backward 0", {row, always}, 5.0 * (1 << 20), 1 << 20, 2};
+  MomentTensors moment{true, 0.004, "backward 0", {{row, always}, 5.0 * (1 << 20), 1 << 20, 2}};
   const TableData table = tensor_table(moment);
   const auto text = [&](std::size_t r) {
     QStringList cells;
@@ -146,7 +146,7 @@ TEST_CASE("The table of tensors has a row for each, and one for the others") {
   model.set(table);
   CHECK(model.rowCount() == 3);
   CHECK_FALSE(LiveMemory().known());
-  CHECK(LiveMemory().at(5).rows.empty());
+  CHECK(LiveMemory().at(5).largest.rows.empty());
 }
 
 TEST_CASE("Of other runs the figures tell the fullest device, or nothing") {

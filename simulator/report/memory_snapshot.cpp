@@ -29,8 +29,7 @@ std::int64_t whole_bytes(double bytes) {
 
 // Returns "activation, layers 3-5, micro-batch 2".
 std::string about(const Tensor& tensor) {
-  std::string text(kTensorKindNames[static_cast<std::size_t>(tensor.kind)]);
-  std::replace(text.begin(), text.end(), '_', ' ');
+  std::string text = kind_text(tensor.kind);
   if (tensor.first_layer >= 0 && tensor.last_layer >= tensor.first_layer)
     text += fmt::format(", layer{} {}", tensor.first_layer == tensor.last_layer ? "" : "s",
                         ranges_text({{tensor.first_layer, tensor.last_layer}}));

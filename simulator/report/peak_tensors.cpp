@@ -21,29 +21,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t kRows = 10;
 constexpr std::size_t kMostOfList = 14;  // characters of a list of layers or micro-batches
-
-// The rows of the fullest device, and what they leave out.
-struct Peak {
-  std::vector<MemoryMoment> moments;
-  std::vector<TensorRow> rows;
-  double bytes = 0, others_bytes = 0;
-  int others = 0;  // tensors
-};
-
-Peak peak_of(const Result& result) {
-  Peak peak;
-  peak.moments = fullest_device(result.trace, 0);
-  for (const MemoryMoment& moment : peak.moments) peak.bytes += moment.bytes;
-  peak.rows = tensor_rows(result.trace, peak.moments);
-  for (std::size_t i = kRows; i < peak.rows.size(); ++i) {
-    peak.others_bytes += peak.rows[i].bytes;
-    peak.others += peak.rows[i].count;
-  }
-  if (peak.rows.size() > kRows) peak.rows.resize(kRows);
-  return peak;
-}
 
 // Sizes that are shown together: in the largest binary unit of which the largest has at least one.
 class SizeScale {
@@ -66,19 +44,6 @@ std::string list_text(const std::vector<std::pair<int, int>>& ranges) {
   if (text.size() > kMostOfList && ranges.size() > 2)
     text = fmt::format("{} ... {}", ranges_text({ranges.front()}), ranges_text({ranges.back()}));
   return text.empty() ? "-" : text;
-}
-
-std::string title_of(const TensorRow& row) {
-  std::string text = printable(row.name);
-  if (row.server) text += " (server)";
-  if (row.count > 1) text += fmt::format(" x {}", row.count);
-  return text;
-}
-
-std::string kind_of(TensorKind kind) {
-  std::string text(kTensorKindNames[static_cast<std::size_t>(kind)]);
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return text;
 }
 
 // A line of cells, and a remark on the line below it.
@@ -144,13 +109,12 @@ std::string op_of(const MemoryMoment& moment) {
   return moment.op < 0 ? "" : moment.program->ops[static_cast<std::size_t>(moment.op)].name;
 }
 
-std::string heading(const Result& result, const Peak& peak, const SizeScale& size) {
-  const MemoryMoment& worker = peak.moments.front();
+std::string heading(const Result& result, const MemoryMoment& worker, const std::string& size) {
   std::string text =
-      fmt::format("Peak of the fullest {}: {} {}", device_noun(result.scenario.cluster->node().device),
-                  size(peak.bytes), size.unit());
-  text += fmt::format(" on {}", class_name(result.trace, worker.rank_class));
-  text += fmt::format(", {} into the step", TimeScale(worker.time_s)(worker.time_s));
+      fmt::format("Peak of the fullest {}: {} on {}, ", device_noun(result.scenario.cluster->node().device),
+                  size, class_name(result.trace, worker.rank_class));
+  text += worker.time_s > 0 ? TimeScale(worker.time_s)(worker.time_s) + " into the step"
+                            : "from the beginning of the step";
   if (const std::string op = op_of(worker); !op.empty()) text += fmt::format(", in \"{}\"", printable(op));
   return text + ".";
 }
@@ -158,45 +122,48 @@ std::string heading(const Result& result, const Peak& peak, const SizeScale& siz
 }  // namespace
 
 void write_peak_tensors(const Result& result, std::ostream& out) {
-  const Peak peak = peak_of(result);
-  if (peak.moments.empty()) {
+  const std::vector<MemoryMoment> moments = fullest_device(result.trace, 0);
+  if (moments.empty()) {
     out << '\n'
         << wrapped("Tensors at the peak: unknown, as the model does not say what memory it needs.") << '\n';
     return;
   }
-  const SizeScale size(peak.bytes);
+  const LargestRows largest = largest_rows(result.trace, moments);
+  const SizeScale size(largest.bytes);
   double latest_s = 0;
-  for (const TensorRow& row : peak.rows) latest_s = std::max({latest_s, row.born_s, row.freed_s});
+  for (const TensorRow& row : largest.rows) latest_s = std::max({latest_s, row.born_s, row.freed_s});
   const TimeScale time(latest_s);
-  out << '\n' << wrapped(heading(result, peak, size)) << "\n\n";
+  const auto share = [&](double bytes) { return in_percent(bytes / largest.bytes); };
+  out << '\n' << wrapped(heading(result, moments.front(), size(largest.bytes) + " " + size.unit())) << "\n\n";
   std::vector<Line> lines = {
       {{"tensor", "kind", "layers", "micro-batches", size.unit(), "share", "live"}, ""}};
-  for (const TensorRow& row : peak.rows) {
+  for (const TensorRow& row : largest.rows) {
     const bool always = row.born_in.empty() && row.freed_in.empty();
-    lines.push_back({{title_of(row), kind_of(row.kind), list_text(row.layers), list_text(row.microbatches),
-                      size(row.bytes), in_percent(row.bytes / peak.bytes),
-                      always ? "always" : time(row.freed_s - row.born_s)},
-                     always ? "" : lifetime(row, time)});
+    lines.push_back(
+        {{printable(title_of(row)), kind_text(row.kind), list_text(row.layers), list_text(row.microbatches),
+          size(row.bytes), share(row.bytes), always ? "always" : time(row.freed_s - row.born_s)},
+         always ? "" : lifetime(row, time)});
   }
-  if (peak.others > 0)
-    lines.push_back({{counted(peak.others, "other"), "", "", "", size(peak.others_bytes),
-                      in_percent(peak.others_bytes / peak.bytes), ""},
+  if (largest.others > 0)
+    lines.push_back({{counted(largest.others, "other"), "", "", "", size(largest.others_bytes),
+                      share(largest.others_bytes), ""},
                      ""});
   write_lines(lines, out);
 }
 
 ordered_json peak_tensors_json(const Result& result) {
-  const Peak peak = peak_of(result);
-  if (peak.moments.empty()) return nullptr;
-  const MemoryMoment& worker = peak.moments.front();
+  const std::vector<MemoryMoment> moments = fullest_device(result.trace, 0);
+  if (moments.empty()) return nullptr;
+  const LargestRows largest = largest_rows(result.trace, moments);
+  const MemoryMoment& worker = moments.front();
   ordered_json json;
   json["time_s"] = worker.time_s;
   const std::string op = op_of(worker);
   json["op"] = op.empty() ? ordered_json(nullptr) : ordered_json(op);
   json["rank"] = result.trace.classes[static_cast<std::size_t>(worker.rank_class)].ranks.front();
   json["tensors"] = ordered_json::array();
-  for (const TensorRow& row : peak.rows) json["tensors"].push_back(to_json(row));
-  json["others_bytes"] = peak.others_bytes;
+  for (const TensorRow& row : largest.rows) json["tensors"].push_back(to_json(row));
+  json["others_bytes"] = largest.others_bytes;
   return json;
 }
 

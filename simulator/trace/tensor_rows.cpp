@@ -68,8 +68,7 @@ std::string op_name(const Program& program, int op) {
 TensorRow row_of(const Program& program, const LiveTensor& live, bool server) {
   const Tensor& tensor = program.tensors[static_cast<std::size_t>(live.tensor)];
   TensorRow row;
-  row.name = tensor.name.empty() ? std::string(kTensorKindNames[static_cast<std::size_t>(tensor.kind)])
-                                 : tensor.name;
+  row.name = tensor.name.empty() ? kind_text(tensor.kind) : tensor.name;
   row.kind = tensor.kind;
   row.server = server;
   row.bytes = live.bytes;
@@ -133,6 +132,31 @@ std::vector<TensorRow> tensor_rows(const Trace& trace, const std::vector<MemoryM
   std::stable_sort(rows.begin(), rows.end(),
                    [](const TensorRow& a, const TensorRow& b) { return a.bytes > b.bytes; });
   return rows;
+}
+
+LargestRows largest_rows(const Trace& trace, const std::vector<MemoryMoment>& moments) {
+  LargestRows largest;
+  for (const MemoryMoment& moment : moments) largest.bytes += moment.bytes;
+  largest.rows = tensor_rows(trace, moments);
+  for (std::size_t i = kLargestRows; i < largest.rows.size(); ++i) {
+    largest.others_bytes += largest.rows[i].bytes;
+    largest.others += largest.rows[i].count;
+  }
+  if (largest.rows.size() > kLargestRows) largest.rows.resize(kLargestRows);
+  return largest;
+}
+
+std::string title_of(const TensorRow& row) {
+  std::string title = row.name;
+  if (row.server) title += " (server)";
+  if (row.count > 1) title += fmt::format(" x {}", row.count);
+  return title;
+}
+
+std::string kind_text(TensorKind kind) {
+  std::string text(kTensorKindNames[static_cast<std::size_t>(kind)]);
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
 }
 
 std::string ranges_text(const std::vector<std::pair<int, int>>& ranges) {

@@ -26,6 +26,19 @@ std::vector<TensorRow> tensor_rows(const Trace& trace, const MemoryMoment& momen
 // The same for several moments together, such as those of a worker and of a server beside it.
 std::vector<TensorRow> tensor_rows(const Trace& trace, const std::vector<MemoryMoment>& moments);
 
+// The rows of most bytes, and what they leave out.
+struct LargestRows {
+  std::vector<TensorRow> rows;  // at most kLargestRows
+  double bytes = 0;             // of all tensors
+  double others_bytes = 0;      // of those without a row
+  int others = 0;
+};
+inline constexpr std::size_t kLargestRows = 10;
+LargestRows largest_rows(const Trace& trace, const std::vector<MemoryMoment>& moments);
+
+// Returns "activations x 16", or "weights 3 (server)".
+std::string title_of(const TensorRow& row);
+std::string kind_text(TensorKind kind);  // "activation gradient"
 // Returns "0-2, 8" of two ranges; empty if there are none.
 std::string ranges_text(const std::vector<std::pair<int, int>>& ranges);
 

@@ -13,33 +13,18 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kMostRows = 10;
-
 QString text(const std::string& utf8) {
   return QString::fromStdString(utf8);
 }
 
-MomentTensors largest(const Trace& trace, const std::vector<MemoryMoment>& moments) {
+MomentTensors tensors_of(const Trace& trace, const std::vector<MemoryMoment>& moments) {
   MomentTensors result;
   if (moments.empty()) return result;
   const MemoryMoment& own = moments.front();
   result.into_step_s = own.time_s;
   if (own.op >= 0) result.op = own.program->ops[static_cast<std::size_t>(own.op)].name;
-  for (const MemoryMoment& moment : moments) result.bytes += moment.bytes;
-  result.rows = tensor_rows(trace, moments);
-  for (std::size_t i = kMostRows; i < result.rows.size(); ++i) {
-    result.others_bytes += result.rows[i].bytes;
-    result.others += result.rows[i].count;
-  }
-  if (result.rows.size() > kMostRows) result.rows.resize(kMostRows);
+  result.largest = largest_rows(trace, moments);
   return result;
-}
-
-std::string title_of(const TensorRow& row) {
-  std::string title = row.name;
-  if (row.server) title += " (server)";
-  if (row.count > 1) title += fmt::format(" x {}", row.count);
-  return title;
 }
 
 Cell moment_cell(double seconds, const std::string& op, const rehearse::TimeScale& scale, const char* without,
@@ -68,7 +53,7 @@ LiveMemory::LiveMemory(const Run& run, const StageMemory& stage)
   std::vector<MemoryMoment> moments;
   for (const auto& [rank_class, number] : stage.peaks)
     moments.push_back(peak_moment(judged_->step, rank_class, number));
-  peak_ = largest(judged_->step, moments);
+  peak_ = tensors_of(judged_->step, moments);
   peak_.peak = true;
 }
 
@@ -89,7 +74,7 @@ MomentTensors LiveMemory::at(Time when) const {
   MemoryMoment moment = moment_after(step.live, step.timeline, static_cast<std::size_t>(after - all.begin()));
   moment.rank_class = rank_class_;
   moment.time_s = static_cast<double>(when + origin_) * 1e-9 - step.live.begin_s;
-  return largest(judged_->run.trace, {moment});
+  return tensors_of(judged_->run.trace, {moment});
 }
 
 TableData tensor_table(const MomentTensors& moment) {
@@ -105,15 +90,13 @@ TableData tensor_table(const MomentTensors& moment) {
                    {"after", "The last op that uses it", false},
                    {"Kind", "", false}};
   double latest_s = 0;
-  for (const TensorRow& row : moment.rows) latest_s = std::max({latest_s, row.born_s, row.freed_s});
+  for (const TensorRow& row : moment.largest.rows) latest_s = std::max({latest_s, row.born_s, row.freed_s});
   const rehearse::TimeScale scale(latest_s);
   const auto size_cells = [&](double bytes) {
-    const double share = moment.bytes > 0 ? bytes / moment.bytes : 0;
+    const double share = moment.largest.bytes > 0 ? bytes / moment.largest.bytes : 0;
     return std::array<Cell, 2>{Cell{text(memory_text(bytes)), bytes}, Cell{text(in_percent(share)), share}};
   };
-  for (const TensorRow& row : moment.rows) {
-    std::string kind(kTensorKindNames[static_cast<std::size_t>(row.kind)]);
-    std::replace(kind.begin(), kind.end(), '_', ' ');
+  for (const TensorRow& row : moment.largest.rows) {
     const auto [size, share] = size_cells(row.bytes);
     const bool always = row.born_in.empty() && row.freed_in.empty();
     table.rows.push_back({text_cell(text(title_of(row))), size, share,
@@ -122,12 +105,12 @@ TableData tensor_table(const MomentTensors& moment) {
                           moment_cell(row.born_s, row.born_in, scale, always ? "always" : "before", -1),
                           text_cell(text(row.born_in)),
                           moment_cell(row.freed_s, row.freed_in, scale, always ? "" : "kept", 1e300),
-                          text_cell(text(row.freed_in)), text_cell(text(kind))});
+                          text_cell(text(row.freed_in)), text_cell(text(kind_text(row.kind)))});
   }
-  if (moment.others > 0) {
-    const auto [size, share] = size_cells(moment.others_bytes);
+  if (moment.largest.others > 0) {
+    const auto [size, share] = size_cells(moment.largest.others_bytes);
     std::vector<Cell> cells(table.columns.size());
-    cells[0] = text_cell(text(counted(moment.others, "other")));
+    cells[0] = text_cell(text(counted(moment.largest.others, "other")));
     cells[1] = size;
     cells[2] = share;
     table.rows.push_back(std::move(cells));
@@ -138,7 +121,7 @@ TableData tensor_table(const MomentTensors& moment) {
 std::string moment_text(const MomentTensors& moment) {
   const rehearse::TimeScale scale(std::abs(moment.into_step_s));
   std::string text = fmt::format("{}: {}, {} into the step", moment.peak ? "Peak" : "At the cursor",
-                                 memory_text(moment.bytes), scale(moment.into_step_s));
+                                 memory_text(moment.largest.bytes), scale(moment.into_step_s));
   if (!moment.op.empty()) text += fmt::format(", in \"{}\"", moment.op);
   return text;
 }

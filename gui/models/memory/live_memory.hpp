@@ -15,12 +15,9 @@ namespace rehearse::gui {
 // The largest tensors of a moment.
 struct MomentTensors {
   bool peak = false;
-  double into_step_s = 0;       // when the moment is
-  std::string op;               // that makes the peak; empty: of other moments, or none
-  std::vector<TensorRow> rows;  // at most ten
-  double bytes = 0;             // of all tensors
-  double others_bytes = 0;      // of those without a row
-  int others = 0;
+  double into_step_s = 0;  // when the moment is
+  std::string op;          // that makes the peak; empty: of other moments, or none
+  LargestRows largest;
 };
 
 // What is live when, in the entire run.
