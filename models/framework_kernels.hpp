@@ -29,8 +29,8 @@ struct FrameworkKernels {
   // What experts save for the backward pass is copied to a stash and back, because the next layer reuses
   // buffers for a number of rows that is not known beforehand.
   bool stashed_experts = false;
-  // Traffic, forward and backward together, that fused attention with learned sinks takes as long as, beyond
-  // its own, per score inside the causal mask, whatever the window; 0: none.
+  // How much longer fused attention takes with learned sinks, as traffic per score inside the causal mask,
+  // forward and backward together, whatever the window; 0: no longer.
   double sink_bytes = 0;
   // Memory in bytes per 16-bit element; 0: that of fused kernels. loss_peak_bytes: the most that logits,
   // their copies and gradients take at once, per logit (6). norm_saved_bytes: what a norm and the product
