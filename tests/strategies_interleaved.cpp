@@ -3,6 +3,7 @@
 #include <set>
 
 #include "models/text/error.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/orders/order.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies_scenarios.hpp"
@@ -28,7 +29,7 @@ std::string table(int stages, int chunks, int microbatches) {
   std::string text;
   for (int s = 0; s < stages; ++s) {
     for (const PassItem& item :
-         pipeline_order(PipelineSchedule::interleaved, stages, s, microbatches, chunks))
+         pipeline_order(PipelineSchedule::interleaved, {stages, s, microbatches, chunks}))
       text += " " + item_text(item);
     text += "\n";
   }
@@ -66,6 +67,84 @@ TEST_CASE("orders of interleaved 1F1B") {
         " F0a F1a F2a F3a F0b F1b F2b F3b F0c F1c F2c B0c F3c B1c B2c B3c B0b B1b B2b B3b B0a B1a B2a B3a\n"
         " F0a F1a F2a F3a F0b F1b F2b F3b F0c B0c F1c B1c F2c B2c F3c B3c B0b B1b B2b B3b B0a B1a B2a "
         "B3a\n");
+}
+
+// Megatron-LM's rules, written as it states them: groups of micro-batches that run through all chunks, of
+// which the last one has the rest, and the passes ahead (get_schedule_table, get_pp_rank_microbatches).
+std::string by_megatrons_rules(int stages, int stage, int chunks, int microbatches, int group) {
+  std::vector<std::pair<int, int>> table;  // micro-batch, chunk
+  for (int first = 0; first < microbatches; first += group)
+    for (int chunk = 0; chunk < chunks; ++chunk)
+      for (int m = first; m < std::min(first + group, microbatches); ++m) table.emplace_back(m, chunk);
+  const auto all = static_cast<int>(table.size()),
+             ahead = std::min(all, 2 * (stages - stage - 1) + (chunks - 1) * group);
+  const auto text = [&](int i, bool forward) {
+    const auto& [m, chunk] = table[static_cast<std::size_t>(i)];
+    return " " +
+           item_text({forward ? Pass::forward : Pass::backward, m, forward ? chunk : chunks - 1 - chunk});
+  };
+  std::string order;
+  for (int i = 0; i < ahead; ++i) order += text(i, true);
+  for (int i = ahead; i < all; ++i) order += text(i, true) + text(i - ahead, false);
+  for (int i = all - ahead; i < all; ++i) order += text(i, false);
+  return order;
+}
+
+TEST_CASE("groups of micro-batches are those of Megatron-LM") {
+  struct Case {
+    int stages, chunks, microbatches, group;
+  };
+  const Case cases[] = {{2, 2, 4, 2},  {2, 2, 5, 3}, {2, 3, 7, 5},   {3, 2, 7, 4},   {4, 2, 12, 8},
+                        {4, 2, 10, 6}, {4, 3, 8, 8}, {4, 2, 20, 16}, {8, 4, 40, 32}, {2, 2, 9, 7}};
+  for (const Case& c : cases)
+    for (int stage = 0; stage < c.stages; ++stage) {
+      CAPTURE(c.stages, c.chunks, c.microbatches, c.group, stage);
+      std::string found;
+      for (const PassItem& item : pipeline_order(PipelineSchedule::interleaved,
+                                                 {c.stages, stage, c.microbatches, c.chunks, false, c.group}))
+        found += " " + item_text(item);
+      CHECK(found == by_megatrons_rules(c.stages, stage, c.chunks, c.microbatches, c.group));
+      Scenario s = interleaved(small_gpt(14), 2, c.stages, c.chunks, c.microbatches);
+      s.strategy.microbatch_group = c.group;
+      CHECK_NOTHROW(check(*write_schedule(s).schedule));
+    }
+}
+
+TEST_CASE("numbers of micro-batches that leave too small a last group are refused") {
+  struct Case {
+    int microbatches, group;
+    const char* allowed;
+  };
+  const Case cases[] = {
+      {6, 0,
+       "a multiple of pipeline, 4 micro-batches, with schedule = \"interleaved\" (or a larger "
+       "strategy.microbatch_group)"},
+      {9, 6,
+       "a multiple of microbatch_group, 6, or at least pipeline, 4, micro-batches more, with schedule = "
+       "\"interleaved\""},
+      {6, 12,
+       "a multiple of microbatch_group, 12, or at least pipeline, 4, micro-batches more, with schedule "
+       "= \"interleaved\""},
+      {10, 6, ""},
+      {12, 6, ""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.microbatches, c.group);
+    std::string text =
+        "[model.transformer]\nlayers = 16\nhidden = 64\nheads = 4\nvocabulary = 100\nsequence_length = 32\n"
+        "[cluster]\npreset = \"dgx-a100\"\nnodes = 1\n[training]\nglobal_batch = " +
+        std::to_string(2 * c.microbatches) +
+        "\n[strategy]\ndata = 2\npipeline = 4\nschedule = \"interleaved\"\nvirtual_stages = 2\n";
+    if (c.group > 0) text += "microbatch_group = " + std::to_string(c.group) + "\n";
+    std::string error;
+    try {
+      read_scenario_text(text, "groups.toml");
+    } catch (const InputError& e) {
+      error = e.what();
+    }
+    const std::string allowed = error.empty() ? "" : error.substr(error.find("allowed: ") + 9);
+    CHECK(allowed == c.allowed);
+  }
 }
 
 TEST_CASE("every interleaved combination writes a sound schedule") {
@@ -117,7 +196,7 @@ TEST_CASE("chunks go round the pipeline") {
                            std::to_string(op.microbatch) + ", chunk " + std::to_string(chunk));
       found.push_back(item_text({op.pass, op.microbatch, chunk}));
     }
-    for (const PassItem& item : pipeline_order(PipelineSchedule::interleaved, 3, stage, 6, 2))
+    for (const PassItem& item : pipeline_order(PipelineSchedule::interleaved, {3, stage, 6, 2}))
       expected.push_back(item_text(item));
     CHECK(found == expected);
   }

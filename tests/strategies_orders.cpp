@@ -11,8 +11,9 @@ namespace {
 
 struct Pipe {
   PipelineSchedule schedule;
-  int stages, microbatches, chunks;
+  int stages, microbatches, chunks, group = 0;
 
+  StagePlace place(int stage) const { return {stages, stage, microbatches, chunks, false, group}; }
   PartPlacement placement() const { return order_of(schedule).placement; }
   int part(int stage, int chunk) const { return part_of(placement(), stages, stage, chunk); }
 };
@@ -27,8 +28,10 @@ std::vector<Pipe> pipes() {
         for (const int chunks : {1, 2, 3, 4}) {
           if (stages < entry.fewest_stages || chunks < entry.fewest_chunks || chunks > entry.most_chunks)
             continue;
-          if (entry.whole_groups && microbatches % stages != 0) continue;
-          all.push_back({schedule, stages, microbatches, chunks});
+          for (const int group : {0, stages + 1, 2 * stages, 5 * stages}) {
+            const Pipe pipe{schedule, stages, microbatches, chunks, group};
+            if ((group == 0 || entry.in_groups) && fits_groups(entry, pipe.place(0))) all.push_back(pipe);
+          }
         }
   }
   return all;
@@ -63,10 +66,10 @@ TEST_CASE("every pipeline schedule runs each pass once, and in an order in which
   for (const Pipe& pipe : pipes()) {
     const OrderEntry& entry = order_of(pipe.schedule);
     seen[static_cast<std::size_t>(pipe.schedule)] = true;
-    CAPTURE(entry.title, pipe.stages, pipe.microbatches, pipe.chunks);
+    CAPTURE(entry.title, pipe.stages, pipe.microbatches, pipe.chunks, pipe.group);
     std::vector<std::vector<PassItem>> orders;
     for (int stage = 0; stage < pipe.stages; ++stage)
-      orders.push_back(pipeline_order(pipe.schedule, pipe.stages, stage, pipe.microbatches, pipe.chunks));
+      orders.push_back(pipeline_order(pipe.schedule, pipe.place(stage)));
     Done done;
     std::vector<std::size_t> next(orders.size(), 0);
     for (bool progress = true; progress;) {

@@ -90,7 +90,7 @@ namespace {
 std::string table(PipelineSchedule schedule, int stages, int microbatches) {
   std::string text;
   for (int s = 0; s < stages; ++s) {
-    for (const PassItem& item : pipeline_order(schedule, stages, s, microbatches))
+    for (const PassItem& item : pipeline_order(schedule, {stages, s, microbatches}))
       text += (item.forward() ? " F" : " B") + std::to_string(item.microbatch);
     text += "\n";
   }

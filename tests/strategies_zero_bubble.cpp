@@ -38,7 +38,7 @@ std::string table(PipelineSchedule schedule, int stages, int microbatches) {
   std::string text;
   for (int s = 0; s < stages; ++s) {
     for (const PassItem& item :
-         pipeline_order(schedule, stages, s, microbatches, order_of(schedule).fewest_chunks))
+         pipeline_order(schedule, {stages, s, microbatches, order_of(schedule).fewest_chunks}))
       text += " " + item_text(item);
     text += "\n";
   }
@@ -82,7 +82,7 @@ TEST_CASE("every pass runs once, and the halves of a backward pass in their orde
           const OrderEntry& entry = order_of(schedule);
           const int chunks = entry.fewest_chunks;
           std::map<std::pair<int, int>, std::vector<Pass>> seen;  // by micro-batch and chunk
-          for (const PassItem& item : pipeline_order(schedule, p, stage, m, chunks))
+          for (const PassItem& item : pipeline_order(schedule, {p, stage, m, chunks}))
             seen[{item.microbatch, item.chunk}].push_back(item.pass);
           REQUIRE(seen.size() == static_cast<std::size_t>(m * chunks));
           const std::vector<Pass> split = {Pass::forward, Pass::backward_input, Pass::backward_weight},

@@ -118,7 +118,7 @@ constexpr JobName kNames[] = {
     {"no-overlap-p2p-communication"},
     {"overlap-p2p-communication-warmup-flush", unmodelled},
     {"defer-embedding-wgrad-compute", unmodelled},
-    {"microbatch-group-size-per-virtual-pipeline-stage", unmodelled},
+    {"microbatch-group-size-per-virtual-pipeline-stage"},
     {"moe-token-dispatcher-type"},
     {"moe-flex-dispatcher-backend"},
     {"moe-enable-deepep"},

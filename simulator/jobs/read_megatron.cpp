@@ -456,6 +456,9 @@ private:
     if (chunks > 1) {
       draft_.set_text("strategy.schedule", "interleaved", from);
       draft_.set("strategy.virtual_stages", chunks, from);
+      constexpr std::string_view kGroup = "microbatch-group-size-per-virtual-pipeline-stage";
+      if (const double group = draft_.number(kGroup, stages, 1); group != stages)
+        draft_.set("strategy.microbatch_group", group, kGroup);
     }
     draft_.set("strategy.blocking_p2p", chunks <= 1 || draft_.on("no-overlap-p2p-communication"),
                "no-overlap-p2p-communication");

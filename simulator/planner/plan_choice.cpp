@@ -32,6 +32,7 @@ std::vector<std::string> searched_keys() {
           "strategy.sequence_parallel",
           "strategy.schedule",
           "strategy.virtual_stages",
+          "strategy.microbatch_group",
           "strategy.stage_layers",
           "strategy.zero_stage",
           "strategy.fsdp",

@@ -195,7 +195,7 @@ void add_schedules(std::vector<CoreChoice>& result, const Scenario& scenario, co
     const OrderEntry& entry = order_of(schedule);
     if (entry.mirrored || core.pipeline < entry.fewest_stages) continue;
     if (scenario.strategy.blocking_p2p && !entry.ahead) continue;
-    if (entry.whole_groups && microbatches % core.pipeline != 0) continue;
+    if (!fits_groups(entry, {.stages = core.pipeline, .microbatches = microbatches})) continue;
     std::vector<int> chunks;
     for (int c = std::max(1, entry.fewest_chunks);
          c <= std::min({entry.most_chunks, layers / core.pipeline, kMostVirtualStages}); ++c)

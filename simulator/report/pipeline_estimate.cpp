@@ -40,7 +40,7 @@ struct Orders {
 Orders orders_of(PipelineSchedule schedule, int stages, int microbatches, int chunks) {
   Orders orders{order_of(schedule).placement, {}};
   for (int stage = 0; stage < stages; ++stage)
-    orders.stages.push_back(pipeline_order(schedule, stages, stage, microbatches, chunks));
+    orders.stages.push_back(pipeline_order(schedule, {stages, stage, microbatches, chunks}));
   return orders;
 }
 
@@ -107,7 +107,7 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
   ModelCut cut;
   estimate.possible = stages >= entry.fewest_stages && chunks >= entry.fewest_chunks &&
                       chunks <= entry.most_chunks &&
-                      (!entry.whole_groups || scenario.microbatches % stages == 0);
+                      fits_groups(entry, {.stages = stages, .microbatches = scenario.microbatches});
   try {
     if (estimate.possible) cut = cut_model(changed);
   } catch (const InputError&) {

@@ -127,6 +127,7 @@ struct StrategyChoice {
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;         // model parts that each stage holds
+  int microbatch_group = 0;       // that run through one part before the next; 0: as many as stages
   std::vector<int> stage_layers;  // of each model part, in the model's order; empty: balanced by time
   bool blocking_p2p = false;
   bool overlap_passes = false;  // a forward and a backward pass take turns, one computing, one communicating

@@ -80,10 +80,15 @@ void check_schedule(const Scenario& scenario) {
   if (strategy.blocking_p2p && !entry.ahead)
     refuse(scenario,
            fmt::format("strategy.blocking_p2p is true with schedule = \"{}\"; allowed: false", name));
-  if (entry.whole_groups && scenario.microbatches % strategy.pipeline != 0)
+  if (!fits_groups(entry, {.stages = strategy.pipeline,
+                           .microbatches = scenario.microbatches,
+                           .group = strategy.microbatch_group}))
     refuse(scenario, fmt::format("strategy.schedule is \"{}\" with {} micro-batches; allowed: a multiple of "
                                  "pipeline, {}",
                                  name, scenario.microbatches, strategy.pipeline));
+  if (strategy.microbatch_group > strategy.pipeline && strategy.blocking_p2p)
+    refuse(scenario, fmt::format("strategy.microbatch_group is {} with blocking_p2p; allowed: pipeline, {}",
+                                 strategy.microbatch_group, strategy.pipeline));
 }
 
 // Workers are on the devices in order.

@@ -21,13 +21,16 @@ constexpr double kLeastSaving = 1.5;  // all micro-batches, divided by those tha
 
 // Returns the numbers of micro-batches to simulate, one after the other, until two steps differ in one round.
 // From about twice as many micro-batches as stages on, most pipelines are full for a while; those with very
-// unequal stages, later. A round has as many micro-batches as there are stages where the schedule runs them
-// in such groups. Otherwise it usually has one, but two where transfers that share links take turns.
+// unequal stages, later. A round has as many micro-batches as a group has where the schedule runs them
+// in groups. Otherwise it usually has one, but two where transfers that share links take turns.
 std::vector<int> numbers_to_try(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const int stages = strategy.pipeline, all = scenario.microbatches;
-  if (order_of(strategy.schedule).whole_groups || strategy.virtual_stages > 1)
-    return {2 * stages, 3 * stages, 4 * stages, 5 * stages};
+  if (order_of(strategy.schedule).in_groups) {  // the rest is a last, smaller group
+    const int group = strategy.microbatch_group > 0 ? strategy.microbatch_group : stages, rest = all % group;
+    return {2 * group + rest, 3 * group + rest, 4 * group + rest, 5 * group + rest};
+  }
+  if (strategy.virtual_stages > 1) return {2 * stages, 3 * stages, 4 * stages, 5 * stages};
   if (stages == 1) return {3, 4, 5, 6};
   const auto at_least = [&](int few, int round) { return few + (all - few) % round; };
   const int few = at_least(2 * stages, 2), more = at_least(4 * stages, 2),

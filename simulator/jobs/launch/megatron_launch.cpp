@@ -136,6 +136,9 @@ private:
       parallel_.push_back(fmt::format("--pipeline-model-parallel-layout \"{}\"", layout_text(parts)));
     else if (interleaved)
       parallel_.push_back(fmt::format("--num-virtual-stages-per-pipeline-rank {}", strategy_.virtual_stages));
+    if (interleaved && strategy_.microbatch_group > 0)
+      parallel_.push_back(
+          fmt::format("--microbatch-group-size-per-virtual-pipeline-stage {}", strategy_.microbatch_group));
     if (interleaved && strategy_.blocking_p2p) {
       if (strategy_.pipeline > 2)
         parallel_.emplace_back("--no-overlap-p2p-communication");
@@ -433,7 +436,10 @@ std::vector<std::string> megatron_refusals(const Scenario& scenario) {
         "Megatron-LM splits experts by tensor ranks only where they have no biases; expert_tensor = 1 does "
         "not split them.");
   const int stages = strategy.pipeline;
-  if (stages > 1 && strategy.virtual_stages > 1 && scenario.microbatches % stages != 0)
+  if (stages > 1 && strategy.virtual_stages > 1 &&
+      !fits_groups(
+          order_of(PipelineSchedule::interleaved),
+          {.stages = stages, .microbatches = scenario.microbatches, .group = strategy.microbatch_group}))
     reasons.push_back(fmt::format(
         "Megatron-LM's schedule with virtual stages takes a multiple of pipeline = {} micro-batches a "
         "step, and there are {}.",

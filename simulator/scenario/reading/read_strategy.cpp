@@ -79,6 +79,25 @@ void read_blocking(StrategyChoice& strategy, Section& section) {
                   schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
 }
 
+// Groups larger than the pipeline would block its first stage.
+void read_microbatch_group(StrategyChoice& strategy, Section& section) {
+  const bool in_groups = order_of(strategy.schedule).in_groups;
+  const int stages = strategy.pipeline;
+  strategy.microbatch_group =
+      static_cast<int>(section.integer("microbatch_group", in_groups ? stages : 1, kMaxMicrobatches, 0));
+  if (!section.has("microbatch_group")) strategy.microbatch_group = 0;
+  if (strategy.microbatch_group > 0 && !in_groups)
+    section.refuse_inapplicable(
+        "microbatch_group",
+        fmt::format("{} with schedule = \"{}\"", strategy.microbatch_group, name_of(strategy.schedule)),
+        fmt::format("only with schedule = {}",
+                    schedules_that([](const OrderEntry& e) { return e.in_groups; })));
+  if (strategy.microbatch_group > stages && strategy.blocking_p2p)
+    section.refuse_inapplicable("microbatch_group",
+                                fmt::format("{} with blocking_p2p = true", strategy.microbatch_group),
+                                fmt::format("pipeline, {}, or with blocking_p2p = false", stages));
+}
+
 // Without a pipeline, only 1F1B has an order of passes that can take turns. Transfers on the compute stream
 // would block both passes.
 void fit_overlap(const StrategyChoice& strategy, Section& section) {
@@ -268,6 +287,7 @@ StrategyChoice read_strategy(Section& section) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }
   read_blocking(strategy, section);
+  read_microbatch_group(strategy, section);
   strategy.overlap_passes = section.boolean("overlap_passes", false);
   strategy.all_reduce = static_cast<Algorithm>(section.choice("all_reduce", kAlgorithmNames, 0));
   strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;

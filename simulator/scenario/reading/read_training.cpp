@@ -200,11 +200,18 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
     section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
                    fmt::format("at most {} micro-batches a step", kMaxMicrobatches));
   }
-  if (order_of(strategy.schedule).whole_groups && count % strategy.pipeline != 0) {
-    section.refuse(
-        "global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
-        fmt::format("a multiple of pipeline, {} micro-batches, with schedule = \"{}\"", strategy.pipeline,
-                    kPipelineScheduleNames[static_cast<std::size_t>(strategy.schedule)]));
+  const int group = strategy.microbatch_group > 0 ? strategy.microbatch_group : strategy.pipeline;
+  if (!fits_groups(order_of(strategy.schedule),
+                   {.stages = strategy.pipeline, .microbatches = static_cast<int>(count), .group = group})) {
+    const std::string name(kPipelineScheduleNames[static_cast<std::size_t>(strategy.schedule)]);
+    section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
+                   group == strategy.pipeline
+                       ? fmt::format("a multiple of pipeline, {} micro-batches, with schedule = \"{}\" (or a "
+                                     "larger strategy.microbatch_group)",
+                                     group, name)
+                       : fmt::format("a multiple of microbatch_group, {}, or at least pipeline, {}, "
+                                     "micro-batches more, with schedule = \"{}\"",
+                                     group, strategy.pipeline, name));
   }
   const std::int64_t parts = std::int64_t{strategy.pipeline} * strategy.virtual_stages;
   if (count * parts > kMaxPasses) {

@@ -1,9 +1,9 @@
 // Interleaved 1F1B over v model chunks per stage (Narayanan et al., SC 2021, figure 4; Megatron-LM's
-// forward_backward_pipelining_with_interleaving): p micro-batches run through chunk 0, then through chunk 1,
-// ..., then the next p micro-batches; backward passes run from the last chunk to the first. Stage s runs
-// 2(p-s-1) + (v-1)p passes ahead; one more if passes take turns, so that the two passes belong to different
-// micro-batches even on the last stage (get_pp_rank_microbatches in Megatron-LM's
-// megatron/core/pipeline_parallel/schedules.py).
+// forward_backward_pipelining_with_interleaving): a group of g micro-batches, usually as many as there are
+// stages, p, runs through chunk 0, then through chunk 1, ..., then the next group; backward passes run from
+// the last chunk to the first. Stage s runs 2(p-s-1) + (v-1)g passes ahead; one more if passes take turns, so
+// that the two passes belong to different micro-batches even on the last stage (get_schedule_table and
+// get_pp_rank_microbatches in Megatron-LM's megatron/core/pipeline_parallel/schedules.py).
 #include <algorithm>
 
 #include "simulator/strategies/orders/order.hpp"
@@ -11,17 +11,22 @@
 namespace rehearse {
 namespace {
 
+int group_of(const StagePlace& place) {
+  return place.group > 0 ? place.group : place.stages;
+}
+
 int passes_ahead(const StagePlace& place) {
   return std::min(
-      2 * (place.stages - place.stage - 1) + (place.chunks - 1) * place.stages + (place.pairs ? 1 : 0),
+      2 * (place.stages - place.stage - 1) + (place.chunks - 1) * group_of(place) + (place.pairs ? 1 : 0),
       place.microbatches * place.chunks);
 }
 
 PassItem item(const StagePlace& place, Pass pass, int i) {
   if (place.chunks == 1) return {pass, i, 0};
-  const int group = i / (place.stages * place.chunks), chunk = i / place.stages % place.chunks;
-  return {pass, group * place.stages + i % place.stages,
-          pass == Pass::forward ? chunk : place.chunks - 1 - chunk};
+  const int group = group_of(place), first = i / (group * place.chunks) * group,
+            size = std::min(group, place.microbatches - first), inside = i - first * place.chunks,
+            chunk = inside / size;
+  return {pass, first + inside % size, pass == Pass::forward ? chunk : place.chunks - 1 - chunk};
 }
 
 }  // namespace
@@ -35,15 +40,17 @@ extern const OrderEntry kInterleavedOrder{
         "The\n"
         "bubble is divided by virtual_stages, but there are as many times more transfers and some more "
         "activations\n"
-        "(Narayanan et al. 2021; Megatron-LM). Micro-batches run in groups of as many as there are stages.",
+        "(Narayanan et al. 2021; Megatron-LM). Micro-batches run in groups of as many as there are stages, or\n"
+        "of microbatch_group; the last group may then be smaller.",
     .keys =
         "pipeline = 8                # stages\n"
         "schedule = \"interleaved\"\n"
-        "virtual_stages = 2          # parts of the model on each\n",
+        "virtual_stages = 2          # parts of the model on each\n"
+        "# microbatch_group = 12     # micro-batches that run through one part before the next (pipeline)\n",
     .fewest_stages = 2,
     .fewest_chunks = 2,
     .most_chunks = kMostChunks,
-    .whole_groups = true,
+    .in_groups = true,
     .order =
         [](const StagePlace& place) {
           return alternating_order(

@@ -34,9 +34,14 @@ std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, Item
   return order;
 }
 
-std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches,
-                                     int chunks, bool pairs) {
-  return order_of(schedule).order({stages, stage, microbatches, chunks, pairs});
+bool fits_groups(const OrderEntry& order, const StagePlace& place) {
+  if (!order.in_groups) return true;
+  const int group = place.group > 0 ? place.group : place.stages, rest = place.microbatches % group;
+  return rest == 0 || (place.microbatches > group && rest >= place.stages);
+}
+
+std::vector<PassItem> pipeline_order(PipelineSchedule schedule, const StagePlace& place) {
+  return order_of(schedule).order(place);
 }
 
 int part_of(PartPlacement placement, int stages, int stage, int chunk) {

@@ -26,6 +26,7 @@ struct PassItem {
 struct StagePlace {
   int stages = 1, stage = 0, microbatches = 1, chunks = 1;
   bool pairs = false;  // a forward pass and the backward pass after it take turns (overlap_passes)
+  int group = 0;       // micro-batches that run through a chunk before the next one; 0: as many as stages
 };
 
 // Which parts of the model a stage holds.
@@ -52,8 +53,8 @@ struct OrderEntry {
   // Every stage retains the activations of all micro-batches; with other schedules their number does not
   // grow.
   bool retains_all = false;
-  // Micro-batches run in groups of as many as there are stages, so their number must be a multiple of that.
-  bool whole_groups = false;
+  // Micro-batches run through one chunk after the other in groups: see fits_groups().
+  bool in_groups = false;
   // Returns the passes of a stage in order.
   std::vector<PassItem> (*order)(const StagePlace& place);
   // Returns the number of forward passes before the first backward pass; null if blocking transfers
@@ -62,6 +63,11 @@ struct OrderEntry {
 };
 
 const OrderEntry& order_of(PipelineSchedule schedule);
+
+// Returns whether a schedule can run so many micro-batches: with groups, their number must be a multiple of
+// the group, or the rest, which is the last group, at least as many as there are stages (Megatron-LM,
+// megatron/core/pipeline_parallel/schedules.py, final_microbatch_group_size).
+bool fits_groups(const OrderEntry& order, const StagePlace& place);
 
 // Returns whether, beyond the first ones, each further micro-batch lengthens a step by the same time. It does
 // not where all micro-batches run through one chunk before the next: the gradients of a chunk are then sent
@@ -73,10 +79,8 @@ bool grows_steadily(const StrategyChoice& strategy);
 using ItemAt = PassItem (*)(const StagePlace& place, int i);
 std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, ItemAt forward, ItemAt backward);
 
-// Returns the passes of a stage in order. For interleaved 1F1B, `microbatches` must be a multiple of
-// `stages`.
-std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches,
-                                     int chunks = 1, bool pairs = false);
+// Returns the passes of a stage in order. The micro-batches must fit the schedule's groups.
+std::vector<PassItem> pipeline_order(PipelineSchedule schedule, const StagePlace& place);
 
 // Return the part of the model that is chunk `chunk` of a stage, and the stage that holds a part.
 int part_of(PartPlacement placement, int stages, int stage, int chunk);

@@ -11,8 +11,12 @@ namespace rehearse {
 namespace {
 
 StagePlace place_of_stage(const StepPlan& plan, const StageProgram& stage) {
-  return {stage.stages, stage.stage, plan.scenario.microbatches, static_cast<int>(stage.chunks.size()),
-          plan.scenario.strategy.overlap_passes};
+  return {stage.stages,
+          stage.stage,
+          plan.scenario.microbatches,
+          static_cast<int>(stage.chunks.size()),
+          plan.scenario.strategy.overlap_passes,
+          plan.scenario.strategy.microbatch_group};
 }
 
 class SequenceWriter {
