@@ -144,7 +144,7 @@ TEST_CASE("passes that take turns") {
   };
   for (const Case& c : cases) {
     CAPTURE(static_cast<int>(c.schedule));
-    const auto pairs = pass_pairs(c.schedule, static_cast<int>(c.pairs.size()), 8, c.chunks);
+    const auto pairs = pass_pairs(c.schedule, {static_cast<int>(c.pairs.size()), 0, 8, c.chunks});
     REQUIRE(pairs.size() == c.pairs.size());
     for (std::size_t s = 0; s < pairs.size(); ++s)
       CHECK(std::count(pairs[s].begin(), pairs[s].end(), true) == c.pairs[s]);
@@ -152,7 +152,7 @@ TEST_CASE("passes that take turns") {
   // DualPipeV's published code overlaps two pairs in each of m - 2p + s + 1 steady-state iterations, and one
   // in each of the p - 1 - s iterations after them. There can be more pairs while the pipeline fills.
   for (const int m : {8, 12}) {
-    const auto pairs = pass_pairs(PipelineSchedule::dualpipe_v, 4, m, 2);
+    const auto pairs = pass_pairs(PipelineSchedule::dualpipe_v, {4, 0, m, 2});
     for (int s = 0; s < 4; ++s) {
       CAPTURE(m, s);
       CHECK(std::count(pairs[s].begin(), pairs[s].end(), true) >= 2 * (m - 8 + s + 1) + 3 - s);

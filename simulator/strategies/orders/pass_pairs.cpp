@@ -8,17 +8,18 @@ namespace {
 // Executes the orders of all stages, item by item, without any times.
 class Pipeline {
 public:
-  Pipeline(PipelineSchedule schedule, int stages, int microbatches, int chunks)
-      : placement_(order_of(schedule).placement), stages_(stages), parts_(stages * chunks) {
-    for (int s = 0; s < stages; ++s) {
-      orders_.push_back(pipeline_order(schedule, stages, s, microbatches, chunks, true));
+  Pipeline(PipelineSchedule schedule, StagePlace place)
+      : placement_(order_of(schedule).placement), stages_(place.stages), parts_(place.stages * place.chunks) {
+    place.pairs = true;
+    for (place.stage = 0; place.stage < stages_; ++place.stage) {
+      orders_.push_back(pipeline_order(schedule, place));
       pairs_.emplace_back(orders_.back().size(), false);
     }
-    next_.assign(static_cast<std::size_t>(stages), 0);
-    const auto passes = static_cast<std::size_t>(parts_) * static_cast<std::size_t>(microbatches);
+    next_.assign(static_cast<std::size_t>(stages_), 0);
+    const auto passes = static_cast<std::size_t>(parts_) * static_cast<std::size_t>(place.microbatches);
     forward_.assign(passes, false);
     backward_.assign(passes, false);
-    microbatches_ = microbatches;
+    microbatches_ = place.microbatches;
   }
 
   std::vector<std::vector<bool>> pairs() {
@@ -77,9 +78,8 @@ private:
 
 }  // namespace
 
-std::vector<std::vector<bool>> pass_pairs(PipelineSchedule schedule, int stages, int microbatches,
-                                          int chunks) {
-  return Pipeline(schedule, stages, microbatches, chunks).pairs();
+std::vector<std::vector<bool>> pass_pairs(PipelineSchedule schedule, const StagePlace& place) {
+  return Pipeline(schedule, place).pairs();
 }
 
 }  // namespace rehearse

@@ -361,8 +361,10 @@ void overlap_communication(StepPlan& plan) {
   if (strategy.tensor_overlap == TensorOverlap::none && !strategy.overlap_passes) return;
   std::vector<std::vector<bool>> pairs(static_cast<std::size_t>(strategy.pipeline));
   if (strategy.overlap_passes)
-    pairs =
-        pass_pairs(strategy.schedule, strategy.pipeline, plan.scenario.microbatches, strategy.virtual_stages);
+    pairs = pass_pairs(strategy.schedule, {.stages = strategy.pipeline,
+                                           .microbatches = plan.scenario.microbatches,
+                                           .chunks = strategy.virtual_stages,
+                                           .group = strategy.microbatch_group});
   plan.first_ops.resize(pairs.size());
   for (Program& program : plan.schedule.programs) {
     if (program.role != 0) continue;
