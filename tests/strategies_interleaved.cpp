@@ -104,7 +104,7 @@ TEST_CASE("groups of micro-batches are those of Megatron-LM") {
                                                  {c.stages, stage, c.microbatches, c.chunks, false, c.group}))
         found += " " + item_text(item);
       CHECK(found == by_megatrons_rules(c.stages, stage, c.chunks, c.microbatches, c.group));
-      Scenario s = interleaved(small_gpt(14), 2, c.stages, c.chunks, c.microbatches);
+      Scenario s = interleaved(small_gpt(32), 2, c.stages, c.chunks, c.microbatches);
       s.strategy.microbatch_group = c.group;
       CHECK_NOTHROW(check(*write_schedule(s).schedule));
     }
