@@ -1,6 +1,8 @@
 // Reads scenarios from text and predicts the memory of their devices.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "simulator/commands/predicting/predict.hpp"

@@ -1,5 +1,7 @@
 // Checks expert parallelism: a second mesh over the same ranks, what is sent over it, and over which ranks
 // gradients are summed.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,6 +1,7 @@
 // Refreshes a view after changes of the data it depends on: soon, but only while the view is visible.
 #pragma once
 
+#include <QEvent>
 #include <QTimer>
 #include <QWidget>
 #include <functional>
