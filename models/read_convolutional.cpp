@@ -46,7 +46,7 @@ bool take_word(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// Returns 0 if the text does not begin with a number from 1 with at most so many digits.
+// Removes a positive number of at most `most_digits` digits from the text's beginning; returns 0 without one.
 double take_whole(std::string_view& text, std::size_t most_digits) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   if (digits == 0 || digits > most_digits || text.front() == '0') return 0;

@@ -27,7 +27,8 @@ std::vector<int> numbers_to_try(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const int stages = strategy.pipeline, all = scenario.microbatches;
   if (order_of(strategy.schedule).in_groups) {  // the rest is a last, smaller group
-    const int group = strategy.microbatch_group > 0 ? strategy.microbatch_group : stages, rest = all % group;
+    const int group = StagePlace{.stages = stages, .group = strategy.microbatch_group}.group_size(),
+              rest = all % group;
     return {2 * group + rest, 3 * group + rest, 4 * group + rest, 5 * group + rest};
   }
   if (strategy.virtual_stages > 1) return {2 * stages, 3 * stages, 4 * stages, 5 * stages};

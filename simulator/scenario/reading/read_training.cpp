@@ -200,9 +200,10 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
     section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
                    fmt::format("at most {} micro-batches a step", kMaxMicrobatches));
   }
-  const int group = strategy.microbatch_group > 0 ? strategy.microbatch_group : strategy.pipeline;
-  if (!fits_groups(order_of(strategy.schedule),
-                   {.stages = strategy.pipeline, .microbatches = static_cast<int>(count), .group = group})) {
+  const StagePlace place{.stages = strategy.pipeline,
+                         .microbatches = static_cast<int>(count),
+                         .group = strategy.microbatch_group};
+  if (const int group = place.group_size(); !fits_groups(order_of(strategy.schedule), place)) {
     const std::string name(kPipelineScheduleNames[static_cast<std::size_t>(strategy.schedule)]);
     section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
                    group == strategy.pipeline

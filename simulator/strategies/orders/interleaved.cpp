@@ -11,19 +11,15 @@
 namespace rehearse {
 namespace {
 
-int group_of(const StagePlace& place) {
-  return place.group > 0 ? place.group : place.stages;
-}
-
 int passes_ahead(const StagePlace& place) {
   return std::min(
-      2 * (place.stages - place.stage - 1) + (place.chunks - 1) * group_of(place) + (place.pairs ? 1 : 0),
+      2 * (place.stages - place.stage - 1) + (place.chunks - 1) * place.group_size() + (place.pairs ? 1 : 0),
       place.microbatches * place.chunks);
 }
 
 PassItem item(const StagePlace& place, Pass pass, int i) {
   if (place.chunks == 1) return {pass, i, 0};
-  const int group = group_of(place), first = i / (group * place.chunks) * group,
+  const int group = place.group_size(), first = i / (group * place.chunks) * group,
             size = std::min(group, place.microbatches - first), inside = i - first * place.chunks,
             chunk = inside / size;
   return {pass, first + inside % size, pass == Pass::forward ? chunk : place.chunks - 1 - chunk};
@@ -40,8 +36,8 @@ extern const OrderEntry kInterleavedOrder{
         "The\n"
         "bubble is divided by virtual_stages, but there are as many times more transfers and some more "
         "activations\n"
-        "(Narayanan et al. 2021; Megatron-LM). Micro-batches run in groups of as many as there are stages, or\n"
-        "of microbatch_group; the last group may then be smaller.",
+        "(Narayanan et al. 2021; Megatron-LM). Micro-batches run in groups of as many as there are stages,\n"
+        "or of microbatch_group; the last group may then be smaller.",
     .keys =
         "pipeline = 8                # stages\n"
         "schedule = \"interleaved\"\n"

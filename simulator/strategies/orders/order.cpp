@@ -36,7 +36,7 @@ std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, Item
 
 bool fits_groups(const OrderEntry& order, const StagePlace& place) {
   if (!order.in_groups) return true;
-  const int group = place.group > 0 ? place.group : place.stages, rest = place.microbatches % group;
+  const int group = place.group_size(), rest = place.microbatches % group;
   return rest == 0 || (place.microbatches > group && rest >= place.stages);
 }
 

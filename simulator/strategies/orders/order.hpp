@@ -27,6 +27,8 @@ struct StagePlace {
   int stages = 1, stage = 0, microbatches = 1, chunks = 1;
   bool pairs = false;  // a forward pass and the backward pass after it take turns (overlap_passes)
   int group = 0;       // micro-batches that run through a chunk before the next one; 0: as many as stages
+
+  int group_size() const { return group > 0 ? group : stages; }
 };
 
 // Which parts of the model a stage holds.

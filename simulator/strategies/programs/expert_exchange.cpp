@@ -14,7 +14,7 @@ int expert_axis(const StepPlan& plan) {
   return plan.schedule.roles.front().meshes[kMesh].axis("expert");
 }
 
-// Returns the probability that none of `chosen` of `all` things is among `some` of them: C(all - some,
+// Returns the probability that a random choice of `chosen` of `all` experts has none of `some`: C(all - some,
 // chosen) / C(all, chosen).
 double chance_of_none(double some, double all, double chosen) {
   double none = 1;
