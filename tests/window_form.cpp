@@ -132,12 +132,17 @@ TEST_CASE("A key that has no field is found, gets one, and is written to the tex
   QTest::keyClick(QApplication::focusWidget(), Qt::Key_Z, Qt::ControlModifier);
   CHECK_FALSE(f.view.draft().text().contains("link ="));
 
-  // Enter goes to an existing field; Esc cancels.
+  // Enter goes to an existing field, first to one that is named exactly; Esc cancels.
   line.setFocus();
   QTest::keyClicks(&line, "micro_batch");
-  CHECK(f.found().isEmpty());
+  CHECK(f.found() == QStringList{"strategy.microbatch_group"});  // its words match, too
   QTest::keyClick(&line, Qt::Key_Return);
   CHECK(f.field<NumberField>("training.micro_batch").hasFocus());
+  line.setFocus();
+  QTest::keyClicks(&line, "global batch");
+  CHECK(f.found().isEmpty());
+  QTest::keyClick(&line, Qt::Key_Return);
+  CHECK(f.field<NumberField>("training.global_batch").hasFocus());
   line.setFocus();
   QTest::keyClicks(&line, "nothing of that kind");
   QTest::keyClick(&line, Qt::Key_Escape);

@@ -108,4 +108,9 @@ bool is_meant(const ScenarioField& field, const QString& words) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const QString& word) { return all.contains(word); });
 }
 
+bool is_named(const QString& key, const QString& words) {
+  const QString wanted = as_words(words).simplified();
+  return !wanted.isEmpty() && (' ' + as_words(key)).endsWith(' ' + wanted);
+}
+
 }  // namespace rehearse::gui

@@ -18,5 +18,8 @@ QString first_path(const QString& path, const std::vector<ScenarioKey>& keys);
 
 // Whether each word occurs in the field's label, key or tip, ignoring case; "nic gbps" finds "nic_gbps".
 bool is_meant(const ScenarioField& field, const QString& words);
+// Whether the words are the key or the end of it: "micro_batch" and "micro batch" name
+// "training.micro_batch".
+bool is_named(const QString& key, const QString& words);
 
 }  // namespace rehearse::gui

@@ -60,6 +60,7 @@ ScenarioForm::ScenarioForm(QWidget* parent)
   connect(finder_, &SettingFinder::typed, this, &ScenarioForm::filter);
   connect(finder_, &SettingFinder::chosen, this, &ScenarioForm::choose);
   connect(finder_, &SettingFinder::accepted, this, [this] {
+    if (const FormRow* row = named_row()) return go_to(row->editor());
     for (const auto& row : rows_)
       if (is_found(*row) && row->editor()->isEnabled()) return go_to(row->editor());
   });
@@ -258,10 +259,20 @@ void ScenarioForm::find() {
   finder_->line().selectAll();
 }
 
-bool ScenarioForm::is_found(const FormRow& row) const {
+ScenarioField ScenarioForm::searched_field(const FormRow& row) const {
   ScenarioField field = row.field();
   if (draft_) field.key = field_key(field, known("strategy.gradients"));
-  return is_meant(field, finder_->words());
+  return field;
+}
+
+bool ScenarioForm::is_found(const FormRow& row) const {
+  return is_meant(searched_field(row), finder_->words());
+}
+
+FormRow* ScenarioForm::named_row() const {
+  for (const auto& row : rows_)
+    if (row->editor()->isEnabled() && is_named(searched_field(*row).key, finder_->words())) return row.get();
+  return nullptr;
 }
 
 void ScenarioForm::filter() {
@@ -282,7 +293,7 @@ void ScenarioForm::filter() {
     for (const ScenarioField& field : findable_)
       if (!row(field.key) && field.key != servers && paths.size() < kMostListed && is_meant(field, words))
         paths << field.key;
-  finder_->list(paths);
+  finder_->list(paths, !named_row());
 }
 
 void ScenarioForm::choose(const QString& path) {

@@ -52,7 +52,9 @@ private:
   void follow_text();  // adds rows for what the text sets, and removes others
   void refresh();
   void refresh_row(FormRow& row, const QString& gradients, const QString& wrong);
-  bool is_found(const FormRow& row) const;  // matches the search words
+  ScenarioField searched_field(const FormRow& row) const;  // the row's field with the key it has in this text
+  bool is_found(const FormRow& row) const;                 // matches the search words
+  FormRow* named_row() const;  // the row whose key the search words are; null if there is none
   void filter();
   void choose(const QString& path);
   void go_to(QWidget* editor);

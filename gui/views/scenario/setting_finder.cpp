@@ -31,10 +31,10 @@ SettingFinder::SettingFinder(QWidget* parent)
   connect(list_, &QListWidget::itemClicked, this, &SettingFinder::choose);
 }
 
-void SettingFinder::list(const QStringList& paths) {
+void SettingFinder::list(const QStringList& paths, bool select_first) {
   list_->clear();
   list_->addItems(paths);
-  list_->setCurrentRow(0);
+  list_->setCurrentRow(select_first ? 0 : -1);
   list_->setVisible(!paths.isEmpty());
   fit_list();
 }
@@ -57,7 +57,8 @@ bool SettingFinder::eventFilter(QObject* watched, QEvent* event) {
   if (key == Qt::Key_Escape && !line_->text().isEmpty()) {
     clear();
   } else if (key == Qt::Key_Return || key == Qt::Key_Enter) {
-    listed ? choose(list_->currentItem()) : emit accepted();
+    QListWidgetItem* selected = list_->currentItem();
+    selected ? choose(selected) : emit accepted();
   } else if (listed && (key == Qt::Key_Down || key == Qt::Key_Up)) {
     const int row = list_->currentRow() + (key == Qt::Key_Down ? 1 : -1);
     list_->setCurrentRow(std::clamp(row, 0, list_->count() - 1));

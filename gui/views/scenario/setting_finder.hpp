@@ -14,14 +14,15 @@ public:
 
   QString words() const { return line_->text().trimmed(); }
   void clear() { line_->clear(); }
-  void list(const QStringList& paths);  // matching keys that the form does not show
+  // Lists the matching keys that the form does not show. `select_first` lets Enter choose the first of them.
+  void list(const QStringList& paths, bool select_first);
   QLineEdit& line() { return *line_; }
   QListWidget& further() { return *list_; }
 
 signals:
   void typed(const QString& words);
   void chosen(const QString& path);  // a key of the list
-  void accepted();                   // Enter while the list is empty
+  void accepted();                   // Enter while no key of the list is selected
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
