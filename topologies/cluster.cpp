@@ -226,8 +226,23 @@ private:
 
 }  // namespace
 
+int Cluster::storage_endpoints() const {
+  switch (storage_.kind) {
+    case Storage::Kind::none:
+      return 0;
+    case Storage::Kind::local:
+      return nodes_;
+    case Storage::Kind::shared:
+      return std::max(1, storage_.servers);
+  }
+  return 0;
+}
+
 int Cluster::node_of(Endpoint e) const {
-  return e < devices() ? e / node_.devices : e - devices();
+  if (e < devices()) return e / node_.devices;
+  if (!is_storage(e)) return e - devices();
+  if (storage_.kind == Storage::Kind::local) return e - storage_endpoint(0);
+  return storage_.servers > 0 ? e - devices() : -1;
 }
 
 int Cluster::local_of(Endpoint e) const {
@@ -236,7 +251,10 @@ int Cluster::local_of(Endpoint e) const {
 
 std::string Cluster::endpoint_name(Endpoint e) const {
   const int node = node_of(e);
-  if (e < 0 || node >= nodes_ + server_nodes_) throw std::out_of_range(fmt::format("endpoint {}", e));
+  if (e < 0 || e >= endpoints()) throw std::out_of_range(fmt::format("endpoint {}", e));
+  if (is_storage(e))
+    return storage_.kind == Storage::Kind::local ? fmt::format("node{}.drive", node)
+                                                 : fmt::format("storage{}", e - storage_endpoint(0));
   if (e < devices()) return fmt::format("node{}.gpu{}", node, local_of(e));
   return node < nodes_ ? fmt::format("node{}.cpu", node) : fmt::format("server{}.cpu", node - nodes_);
 }
@@ -312,16 +330,17 @@ std::vector<SlowPart> slow_parts_of(const ClusterParts& parts, const Cluster& cl
 }  // namespace
 
 std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
-  Checker(parts).check();
   ClusterParts filled = parts;
+  if (parts.storage.kind == Storage::Kind::shared) filled.server_nodes += parts.storage.servers;
+  Checker(filled).check();
   Fabric& fabric = filled.fabric;
   if (fabric.link_bandwidth <= 0) fabric.link_bandwidth = parts.node.nic_bandwidth;
-  if (fabric.kind == Fabric::Kind::ring) fabric.dims = {parts.nodes + parts.server_nodes};
+  if (fabric.kind == Fabric::Kind::ring) fabric.dims = {parts.nodes + filled.server_nodes};
   if (fabric.kind == Fabric::Kind::dragonfly) {
     const std::int64_t a_group = std::int64_t{fabric.routers_per_group} * fabric.nodes_per_router;
     if (fabric.groups == 0)
       fabric.groups =
-          static_cast<int>((std::int64_t{parts.nodes} + parts.server_nodes + a_group - 1) / a_group);
+          static_cast<int>((std::int64_t{parts.nodes} + filled.server_nodes + a_group - 1) / a_group);
     if (fabric.global_bandwidth <= 0) fabric.global_bandwidth = fabric.link_bandwidth;
   }
   lay_cables(fabric, parts.node);
@@ -332,7 +351,7 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
       fmt::format("{} x {}{} ({} {}{})", with_commas(parts.nodes), parts.name.empty() ? "node" : parts.name,
                   parts.changes, with_commas(cluster->devices()), gpus ? "GPU" : "device",
                   cluster->devices() == 1 ? "" : "s");
-  return cluster;
+  return with_storage(std::move(cluster), parts.storage);
 }
 
 }  // namespace rehearse

@@ -13,14 +13,15 @@
 #include "models/text/document.hpp"
 #include "topologies/device.hpp"
 #include "topologies/power.hpp"
+#include "topologies/storage.hpp"
 
 namespace rehearse {
 
 using LinkId = int;  // one direction of a cable
 
 // A sender or receiver: a device, or a node's processor (on which parameter servers run). Endpoints 0 ..
-// devices-1 are the devices, node by node; then come the processors of the nodes, "node3.cpu", and then those
-// of the dedicated server nodes, "server0.cpu".
+// devices-1 are the devices, node by node; then come the processors of the nodes, "node3.cpu", those of the
+// dedicated server nodes, "server0.cpu", and the storage: "node3.drive", or "storage0" and so on.
 using Endpoint = int;
 
 struct Node {
@@ -137,14 +138,14 @@ struct SlowPart {
 inline constexpr std::array<std::string_view, 8> kFabricNames = {
     "switch", "leaf-spine", "links", "fat-tree", "rail", "ring", "torus", "dragonfly"};
 
-// The location of a link: inside a node (NVLink or PCIe), at a network card, or in the fabric; and whether it
-// belongs to a server node.
+// The location of a link: inside a node (NVLink or PCIe), at a network card, in the fabric, or of the storage
+// (drives, and a network of their own); and whether it belongs to a server node.
 struct LinkPlace {
-  enum class Kind { inside_node, network_card, fabric } kind = Kind::fabric;
+  enum class Kind { inside_node, network_card, fabric, storage } kind = Kind::fabric;
   bool at_server = false;
 };
 inline bool crosses_network(const LinkPlace& place) {
-  return place.kind != LinkPlace::Kind::inside_node;
+  return place.kind == LinkPlace::Kind::network_card || place.kind == LinkPlace::Kind::fabric;
 }
 
 class Cluster {
@@ -161,12 +162,20 @@ public:
   const Fabric& fabric() const { return fabric_; }
   int nodes() const { return nodes_; }
   int server_nodes() const { return server_nodes_; }
+  const Storage& storage() const { return storage_; }
   int devices() const { return nodes_ * node_.devices; }
-  int node_of(Endpoint e) const;  // server nodes are numbered after the device nodes
+  // Server nodes are numbered after the device nodes, and storage servers after those. Storage with a network
+  // of its own is at node -1.
+  int node_of(Endpoint e) const;
   // Returns the number of the device inside its node; 0 for a processor.
   int local_of(Endpoint e) const;
   Endpoint processor_of_node(int node) const { return devices() + node; }
   Endpoint server_processor(int server_node) const { return devices() + nodes_ + server_node; }
+  // Storage endpoints: one for each node (local), one for each server, or a single one.
+  int storage_endpoints() const;
+  Endpoint storage_endpoint(int number) const { return devices() + nodes_ + server_nodes_ + number; }
+  bool is_storage(Endpoint e) const { return e >= storage_endpoint(0); }
+  int endpoints() const { return storage_endpoint(storage_endpoints()); }
   std::string endpoint_name(Endpoint e) const;  // e.g. "node3.gpu2", "node3.cpu", "server0.cpu"
   double device_factor(Endpoint e) const;  // 1, or the factor given by `slow`; times the factors of faster()
 
@@ -189,7 +198,8 @@ public:
   // its device). Throws std::out_of_range if the node has no such NIC. The latency of a route is the sum of
   // its links' latencies. A device and its node's processor are connected by PCIe (through the uplinks of the
   // PCIe switches between them if the node has any, else through the processor's own link); without PCIe
-  // there is no link between them.
+  // there is no link between them. Routes from and to storage end in the memory of the other end's node; those
+  // to the drives of another node do not exist (std::out_of_range).
   virtual void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const = 0;
   // Returns the size of the blocks of consecutive nodes, counted from node 0, that can change places with one
   // another: every route, bandwidth and latency moves along. 0: none are known to have this property, as with
@@ -208,6 +218,7 @@ protected:
   Fabric fabric_;
   int nodes_ = 1;
   int server_nodes_ = 0;
+  Storage storage_;
   std::map<int, double> device_factors_;
   // Factors on all devices or all processors (topologies/faster.hpp).
   double device_speed_ = 1, processor_speed_ = 1;
@@ -215,7 +226,8 @@ protected:
 
 // Reads and finishes the [cluster] section of a scenario: a preset or file with overrides, nodes, slow
 // devices and links.
-std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder);
+std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder,
+                                            const Storage& storage = {});
 // Clusters are presets in topologies/presets/NAME.toml; dgx-a100.toml explains the keys.
 std::vector<std::string> cluster_names();
 
@@ -226,6 +238,7 @@ struct ClusterParts {
   Fabric fabric;
   int nodes = 1;
   int server_nodes = 0;
+  Storage storage;
   // For fabric kind `links`: ends are "nodeI", "serverI" or switch names. The cables carry the latency;
   // routes include the NICs' links (with latency 0) only if nic_bandwidth is given. All nodes must be
   // connected.

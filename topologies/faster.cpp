@@ -29,8 +29,7 @@ public:
   std::int64_t switch_ports() const override { return cluster_->switch_ports(); }
   int links() const override { return cluster_->links(); }
   double bandwidth(LinkId l) const override {
-    const double bytes_per_s = cluster_->bandwidth(l) * (cluster_->inside_node(l) ? factors_.intra_node_links
-                                                                                  : factors_.network_links);
+    const double bytes_per_s = cluster_->bandwidth(l) * factor_of(cluster_->link_place(l).kind);
     const auto repaired = repaired_.find(l);
     return repaired == repaired_.end() ? bytes_per_s : bytes_per_s * repaired->second;
   }
@@ -47,6 +46,19 @@ public:
   int node_beside(LinkId l) const override { return cluster_->node_beside(l); }
 
 private:
+  double factor_of(LinkPlace::Kind place) const {
+    switch (place) {
+      case LinkPlace::Kind::inside_node:
+        return factors_.intra_node_links;
+      case LinkPlace::Kind::storage:
+        return factors_.storage;
+      case LinkPlace::Kind::network_card:
+      case LinkPlace::Kind::fabric:
+        break;
+    }
+    return factors_.network_links;
+  }
+
   std::shared_ptr<const Cluster> cluster_;
   Faster factors_;
   std::map<LinkId, double> repaired_;

@@ -17,6 +17,7 @@ struct Faster {
   double network_links = 1;        // network cards and the links of the fabric
   double processors = 1;           // of the nodes, on which parameter servers run
   double host = 1;                 // host memory and NVMe, if they store optimizer state
+  double storage = 1;              // the links of the storage
   std::vector<int> at_full_speed;  // indices into Cluster::slow_parts; removes their factors
   std::optional<Device> device;    // replaces the nodes' device
 };

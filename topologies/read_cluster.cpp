@@ -343,11 +343,13 @@ std::vector<std::string> cluster_names() {
   return preset_names("topologies");
 }
 
-std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder) {
+std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder,
+                                            const Storage& storage) {
   section.expect({"preset", "file", "name", "title", "basis", "sources", "nodes", "server_nodes",
                   "devices_per_node", "node", "fabric", "link", "slow"});
   ClusterParts parts;
   parts.place = section.place();
+  parts.storage = storage;
   std::optional<ClusterFile> file;
   std::vector<std::string> changed;
   const bool own_fabric = section.has("fabric");

@@ -11,8 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Devices and prices are in folders below the cluster presets.
+// Devices and prices are in folders below the cluster presets, and what input consists of has a folder each.
 fs::path below_data_folder(std::string_view folder) {
+  constexpr std::string_view kInput = "simulator/input/";
+  if (folder.starts_with(kInput)) return fs::path(kInput) / "presets" / folder.substr(kInput.size());
   if (folder == "topologies/devices") return "topologies/presets/devices";
   if (folder == "topologies/prices") return "topologies/presets/prices";
   return fs::path(folder) / "presets";

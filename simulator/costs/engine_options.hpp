@@ -27,6 +27,7 @@ struct EngineOptions {
   Protocol protocol = Protocol::nccl;
   bool fold = true;           // simulate one rank of each class of equivalent ranks
   double latency_factor = 1;  // factor on the startup and latency of every transfer
+  double input_speed = 1;     // factor on the rates at which loader workers read and prepare
   Interference interference;
   HostLaunches launches;   // time that each GPU's process needs to issue kernels
   double chunk_bytes = 0;  // largest message at `chunk`; 0: a ring step's entire share

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "models/text/error.hpp"
@@ -105,7 +106,13 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       transfers_(layout_.transfers.size()),
       positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),
-      link_bytes_(layout_.links.size(), 0) {}
+      link_bytes_(layout_.links.size(), 0) {
+  for (std::size_t j = 0; j < jobs_.size(); ++j) {
+    for (const Phase& phase : run.jobs[j].phases) jobs_[j].recorded_steps += phase.repeats;
+    if (run.jobs[j].phases.back().schedule->asynchrony)
+      jobs_[j].recorded_steps = std::numeric_limits<int>::max();
+  }
+}
 
 Trace Simulation::run() {
   const double messages = options_.fidelity == Fidelity::chunk ? chunk_messages() : 0;
@@ -138,10 +145,13 @@ Trace Simulation::run() {
   }
   if (!stuck.empty()) throw RunError("the run cannot continue; these ops wait forever:" + stuck);
   for (double end : trace.spans.end_s) trace.end_s = std::max(trace.end_s, end);
+  const Phase& phase = run_.jobs.front().phases.back();
+  const double recorded = static_cast<double>(phase.repeats) / (phase.repeats + phase.beyond);
   for (std::size_t l = 0; l < layout_.links.size(); ++l)
     if (link_bytes_[l] > 0)
-      trace.link_use.push_back({layout_.links[l].representative, layout_.links[l].members, link_bytes_[l]});
-  trace.bytes_total = bytes_total_;
+      trace.link_use.push_back(
+          {layout_.links[l].representative, layout_.links[l].members, link_bytes_[l] * recorded});
+  trace.bytes_total = bytes_total_ * recorded;
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     trace.job_failed.push_back(jobs_[j].failed);
     for (const auto& [time, reason] : jobs_[j].failures)

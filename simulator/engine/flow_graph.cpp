@@ -52,7 +52,7 @@ private:
     std::map<int, std::uint64_t> events_at;  // an event distinguishes its endpoint from others
     for (std::size_t e = 0; e < run_.events.size(); ++e)
       if (run_.events[e].endpoint >= 0) events_at[run_.events[e].endpoint] = mix_hash(e, 17);
-    const int endpoints = cluster_.devices() + cluster_.nodes() + cluster_.server_nodes();
+    const int endpoints = cluster_.endpoints();
     for (std::size_t j = 0; j < run_.jobs.size(); ++j) {
       const Job& job = run_.jobs[j];
       first_rank_.push_back(static_cast<int>(g_.ranks.size()));
@@ -136,6 +136,7 @@ private:
                 g_.transfers[number].course = slots[s].course();
                 g_.transfers[number].algorithm = slots[s].collective.used_algorithm();
               }
+              if (slots[s].access.one_sided) g_.transfers[number].access = slots[s].access;
               if (slots[s].may_overlap) overlapping_.insert(number);
             }
         }
@@ -244,6 +245,10 @@ private:
         g_.graph.touch(info.ranks[0], kSends);
         g_.graph.touch(info.ranks[1], kReceives);
         touch_crossed_links();
+        if (info.access.one_sided) {
+          info.shape.hop_latency_s = g_.flows[flow].latency_s;
+          continue;
+        }
         info.shape = shape_of({from, to}, 1);
         take_interconnect(info.shape, cluster_, {from, to}, {{0, 1}});
         info.shape.hop_latency_s = g_.flows[flow].latency_s;

@@ -48,6 +48,7 @@ struct FlowGraph {
     int node = -1;                       // collective: its node
     int channels = 1;
     Course course = Course::ring;
+    Access access;  // of a message
     TransferShape shape;
     std::vector<int> ranks;  // rank nodes of its members
     bool spread = false;     // under a symmetry: see Transfer

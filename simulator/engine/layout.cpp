@@ -105,6 +105,8 @@ private:
         flow.hops = g_.flows[f].hops;
         flow.contended = g_.flows[f].may_overlap;
         flow.members = 0;
+        flow.most_bytes_per_s =
+            g_.transfers[g_.flows[f].transfer].access.most_bytes_per_s * options_.input_speed;
         layout_.flows.push_back(flow);
         representative.push_back(static_cast<int>(f));
       }
@@ -153,6 +155,8 @@ private:
         most = std::max(most, on_link[node]);
       }
       FlowClass& flow = layout_.flows[c];
+      if (flow.most_bytes_per_s > 0)
+        flow.inverse_bandwidth = flow.own_inverse_bandwidth = 1 / flow.most_bytes_per_s;
       for (const auto& [link_class, times] : weight[c]) {
         FlowClass::Crossing crossing{link_class, times, own[c][link_class]};
         flow.crossings.push_back(crossing);
@@ -186,6 +190,7 @@ private:
       transfer.collective = collective;
       transfer.pairwise = info.course == Course::pairs;
       transfer.channels = info.channels;
+      transfer.access = info.access;
       transfer.shape = info.shape;
       transfer.first_rank = g_.ranks[info.ranks[0]].rank;
       transfer.second_rank = g_.ranks[info.ranks.back()].rank;

@@ -26,6 +26,7 @@ struct FlowClass {
   };
   std::vector<Crossing> crossings;
   double latency_s = 0;              // of its slowest route
+  double most_bytes_per_s = 0;       // of one flow, whatever the links carry; 0: unlimited
   double inverse_bandwidth = 0;      // s/byte of one flow while only flows of the class are active
   double own_inverse_bandwidth = 0;  // s/byte of one flow while its own transfer is alone on the network
   double hops = 0;  // number of routes: 1 for a message or an edge, n for a ring, n (n-1) for an all-to-all
@@ -44,6 +45,7 @@ struct TransferClass {
   std::vector<int> participants;
   std::vector<int> flows;  // classes: one of a message, one for each class of channels of a collective
   int channels = 1;
+  Access access;  // of a message
   TransferShape shape;
   int first_rank = 0, second_rank = 0;  // ends of a message in the representative transfer
   int members = 1;

@@ -133,6 +133,12 @@ Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flow
     if (!simulated_flows[f]) continue;
     pair_[f] = next++;
     std::vector<const sg::s4u::Link*> route;
+    if (const double most = layout.flows[f].most_bytes_per_s; most > 0) {
+      sg::s4u::Link* const limit = sg::add_limit(zone, fmt::format("m{}", f), most * kUnitsPerByte);
+      limit->set_latency(0);
+      route.push_back(limit);
+      routes_[f].s_per_byte = 1 / most;
+    }
     for (const FlowClass::Crossing& c : layout.flows[f].crossings)
       if (limiting[c.link_class]) {
         const int times = c.weight / divisor[c.link_class];

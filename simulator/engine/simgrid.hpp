@@ -55,6 +55,13 @@ inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double b
 #endif
 }
 
+// Adds a link that lets each flow have its entire bandwidth.
+inline s4u::Link* add_limit(s4u::NetZone* zone, const std::string& name, double bandwidth) {
+  s4u::Link* const link = add_link(zone, name, bandwidth);
+  link->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE);
+  return link;
+}
+
 // Adds a route in one direction.
 inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to,
                       const std::vector<const s4u::Link*>& links) {

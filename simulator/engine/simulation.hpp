@@ -125,6 +125,7 @@ private:
   };
 
   struct JobState {
+    int recorded_steps = 0;
     bool failed = false;
     double failed_at_s = 0;
     std::set<sg::s4u::Actor*> helpers;
@@ -178,8 +179,10 @@ private:
   bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);
   void begin_side(Stream& side, const Matched& matched) const;
   Matched match_message(int number, const Call& send, const Call& receive);
+  Matched match_access(int number, const Call& call);
   Matched match_collective(int number, double bytes, CollectiveKind kind);
   bool is_analytic(const TransferClass& transfer) const;
+  void send_on(int flow, double wire_bytes, Matched& matched);  // as bytes of a flow, or as its time
   double step_latency_s(const TransferClass& transfer, const TransferCost& cost) const;
   double ring_alone_s(const TransferClass& transfer, const TransferCost& cost) const;
   TransferCost at_latency_factor(TransferCost cost) const;

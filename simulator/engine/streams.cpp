@@ -96,7 +96,7 @@ std::int64_t Simulation::ops_of(const Stream& stream) const {
     std::int64_t per_step = 0;
     for (int op : index(at).stream_ops[stream.number])
       if (program(at).ops[op].kind != OpKind::repeat_end) per_step += index(at).per_step[op];
-    ops += per_step * job.phases[ph].repeats;
+    ops += per_step * (job.phases[ph].repeats + job.phases[ph].beyond);
   }
   return ops;
 }
@@ -121,7 +121,8 @@ void Simulation::run_stream(Stream& stream) {
     if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
       stream.cursor = StreamCursor(program(stream), index(stream), stream.number, first_step);
       int rounds = 0;
-      for (; rounds < job.phases[ph].repeats && step_may_begin(stream); ++rounds) run_step(stream);
+      for (; rounds < job.phases[ph].repeats + job.phases[ph].beyond && step_may_begin(stream); ++rounds)
+        run_step(stream);
       const std::optional<Asynchrony>& asynchrony = job.phases[ph].schedule->asynchrony;
       if (asynchrony && who.role == 0 && ph + 1 == job.phases.size()) {
         // The rank has done its share and may be stopped at any time from now on.
@@ -198,7 +199,8 @@ void Simulation::run_op(Stream& stream) {
       end = stream.local_time_s;
       break;
     case OpKind::host:
-      end = stream.ready_s + op.seconds + host_time_s(op, cluster_.node());
+      end = stream.ready_s + host_time_s(op, cluster_.node()) +
+            (op.purpose == Purpose::input ? op.seconds / options_.input_speed : op.seconds);
       break;
     case OpKind::collective:
       if (collective_of_one_class(stream, number, end)) break;
@@ -372,6 +374,7 @@ double Simulation::computed_s(const Stream& stream, double begin_s, double end_s
 }
 
 void Simulation::record(Stream& stream, double end_s, Status status) {
+  if (stream.cursor.step() >= jobs_[layout_.classes[stream.rank_class].job].recorded_steps) return;
   Spans& s = stream.spans;
   s.rank_class.push_back(stream.rank_class);
   s.phase.push_back(stream.phase);

@@ -47,24 +47,27 @@ void Simulation::account(int flow, double payload_bytes, int messages) {
   events_ += messages;
 }
 
+void Simulation::send_on(int flow, double wire_bytes, Matched& m) {
+  if (!m.analytic) {
+    m.flows.push_back({flow, wire_bytes});
+    used_flow_ = true;
+    return;
+  }
+  const FlowClass& f = layout_.flows[flow];
+  m.delay_s +=
+      wire_bytes * (options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
+  used_analytic_ = true;
+}
+
 Simulation::Matched Simulation::match_message(int number, const Call& send, const Call& receive) {
   const TransferClass& transfer = layout_.transfers[number];
   const TransferCost cost = at_latency_factor(message_cost(send.bytes, transfer.shape, options_.protocol));
   Matched m;
   m.analytic = is_analytic(transfer);
   m.latency_s = m.delay_s = cost.startup_s + cost.steps * cost.step_latency_s;
-  const double wire_bytes = cost.bytes_per_edge / cost.efficiency;
   const int flow = transfer.flows.front();
   account(flow, send.bytes);
-  if (m.analytic) {
-    const FlowClass& f = layout_.flows[flow];
-    m.delay_s += wire_bytes *
-                 (options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
-    used_analytic_ = true;
-  } else {
-    m.flows.push_back({flow, wire_bytes});
-    used_flow_ = true;
-  }
+  send_on(flow, cost.bytes_per_edge / cost.efficiency, m);
   m.ahead = runs_ahead_ && !in_time_[number];
   m.begin_s = std::max(send.ready_s, receive.ready_s);
   m.sides = {send.stream, receive.stream};
@@ -72,6 +75,22 @@ Simulation::Matched Simulation::match_message(int number, const Call& send, cons
     begin_side(*side, m);
     if (sg::s4u::SemaphorePtr turn = turn_of(*side, side->cursor.current())) m.turns.push_back(turn);
   }
+  return m;
+}
+
+// A read or a write begins when its only side is ready.
+Simulation::Matched Simulation::match_access(int number, const Call& call) {
+  const TransferClass& transfer = layout_.transfers[number];
+  Matched m;
+  m.analytic = is_analytic(transfer);
+  m.latency_s = m.delay_s = transfer.shape.hop_latency_s * options_.latency_factor;
+  const int flow = transfer.flows.front();
+  account(flow, call.bytes);
+  send_on(flow, call.bytes, m);
+  m.ahead = runs_ahead_ && !in_time_[number];
+  m.begin_s = call.ready_s;
+  m.sides = {call.stream};
+  begin_side(*call.stream, m);
   return m;
 }
 
@@ -135,6 +154,10 @@ void Simulation::call_message(Stream& stream, const Message& message, int own_sl
       continue;
     TransferState& state = transfers_[t];
     ++stream.outstanding;
+    if (message.access.one_sided) {
+      matched.push_back(match_access(t, call));
+      continue;
+    }
     if (message.direction == Message::Direction::receive) {
       state.receives.push_back(call);
     } else {

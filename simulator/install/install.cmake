@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS rehearse COMPONENT program)
 install(FILES LICENSE DESTINATION share/doc/rehearse COMPONENT program)
 foreach(folder models/presets topologies/presets simulator/scenarios simulator/strategies/presets
-        simulator/frameworks/presets benchmarks/measurements)
+        simulator/frameworks/presets simulator/input/presets benchmarks/measurements)
   get_filename_component(parent ${folder} DIRECTORY)
   install(DIRECTORY ${folder} DESTINATION share/rehearse/${parent} COMPONENT program)
 endforeach()
@@ -29,7 +29,8 @@ function(rehearse_install_manual program component)
   # The completions contain the names of presets.
   file(GLOB presets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/presets/*.toml
        ${PROJECT_SOURCE_DIR}/topologies/presets/*.toml ${PROJECT_SOURCE_DIR}/topologies/presets/devices/*.toml
-       ${PROJECT_SOURCE_DIR}/simulator/*/presets/*.toml ${PROJECT_SOURCE_DIR}/benchmarks/measurements/*.csv)
+       ${PROJECT_SOURCE_DIR}/simulator/*/presets/*.toml ${PROJECT_SOURCE_DIR}/simulator/input/presets/*/*.toml
+       ${PROJECT_SOURCE_DIR}/benchmarks/measurements/*.csv)
   set(script ${PROJECT_SOURCE_DIR}/simulator/install/manual.cmake)
   add_custom_command(
     OUTPUT ${manual} ${bash} ${zsh} ${fish}

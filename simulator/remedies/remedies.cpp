@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kWorthTrying = 0.02;  // of the step
 
-constexpr std::array<RemedyKind, 16> kKinds = {recompute_less,
+constexpr std::array<RemedyKind, 17> kKinds = {recompute_less,
                                                change_micro_batch,
                                                fuse_attention,
                                                fuse_loss,
@@ -19,6 +19,7 @@ constexpr std::array<RemedyKind, 16> kKinds = {recompute_less,
                                                change_schedule,
                                                change_experts,
                                                change_placement,
+                                               load_faster,
                                                overlap_more,
                                                share_tokens,
                                                change_gradient_sync,

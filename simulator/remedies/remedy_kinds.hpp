@@ -16,7 +16,8 @@ struct Situation {
 
   double compute_s() const { return metrics.breakdown.compute_s; }
   double bubble_s() const { return metrics.breakdown.pipeline_bubble_s; }
-  double other_s() const { return metrics.breakdown.other_s + metrics.breakdown.data_stall_s; }
+  double other_s() const { return metrics.breakdown.other_s; }
+  double data_stall_s() const { return metrics.breakdown.data_stall_s; }
   double waiting_s(Purpose purpose) const {
     const auto found = metrics.breakdown.exposed_s.find(purpose);
     return found == metrics.breakdown.exposed_s.end() ? 0 : found->second;
@@ -41,6 +42,9 @@ void move_ranks_between_axes(const Situation& now, Remedies& found);
 void change_schedule(const Situation& now, Remedies& found);
 void change_experts(const Situation& now, Remedies& found);
 void change_placement(const Situation& now, Remedies& found);
+
+// loading.cpp: what the input delivers.
+void load_faster(const Situation& now, Remedies& found);
 
 // communicating.cpp: what is sent, and what overlaps with it.
 void overlap_more(const Situation& now, Remedies& found);

@@ -7,6 +7,7 @@
 
 #include "simulator/costs/reserved.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/input_sentence.hpp"
 #include "simulator/report/pipeline_estimate.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/report/way_out.hpp"
@@ -126,7 +127,7 @@ std::vector<Loss> losses(const Result& result) {
   for (const auto& [purpose, seconds] : b.exposed_s)
     add(seconds, [&result, purpose = purpose](double s) { return exposed(result, purpose, s); });
   add(b.data_stall_s, [&](double s) {
-    return Loss{"loading data: ranks wait for a batch for " + of_the_step(result, s), {}};
+    return Loss{"loading data: ranks wait for a batch for " + of_the_step(result, s), more_input(result)};
   });
   add(b.launches_s, [&](double s) { return launches(result, s); });
   add(b.process_s, [&](double s) {
@@ -200,8 +201,9 @@ std::string reserved_clause(const Result& result) {
   const ReservedBytes reserved = reserved_bytes(*result.plan.schedule, result.plan.endpoints,
                                                 *result.scenario.cluster, result.scenario.framework);
   if (use.total + reserved.total() <= (1 - kMemoryMargin) * use.capacity) return "";
-  return fmt::format("; the allocator, CUDA, NCCL and cuBLAS take {} to {} GiB in addition, so it may not fit",
-                     in_gibibytes(reserved.total()), in_gibibytes(needed_bytes(use.total, reserved) - use.total));
+  return fmt::format(
+      "; the allocator, CUDA, NCCL and cuBLAS take {} to {} GiB in addition, so it may not fit",
+      in_gibibytes(reserved.total()), in_gibibytes(needed_bytes(use.total, reserved) - use.total));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ std::vector<Figure> figures_of(const Result& result, double samples) {
 }
 
 double samples_per_step(const Result& result) {
-  return result.metrics.samples;
+  return result.metrics.samples / result.plan.schedule->optimizer_steps;
 }
 
 bool same_samples(const Result& base, const Result& other) {

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <ostream>
 
 #include "models/model.hpp"
 #include "simulator/costs/reserved.hpp"
+#include "simulator/report/input_sentence.hpp"
 #include "simulator/report/peak_tensors.hpp"
 #include "simulator/report/remedies.hpp"
+#include "simulator/strategies/programs/stage_input.hpp"
 #include "simulator/trace/run_cost.hpp"
 
 namespace rehearse {
@@ -142,6 +145,20 @@ ordered_json to_json(const Uncertainty& uncertainty) {
   return json;
 }
 
+// Rates are those of all ranks together; null: that part takes no time.
+ordered_json data_json(const Result& result) {
+  const InputRates rates = input_rates(result.scenario);
+  const auto rate = [](double per_s) {
+    return std::isfinite(per_s) ? ordered_json(per_s) : ordered_json(nullptr);
+  };
+  return {{"workers_samples_per_s", rate(rates.workers)},
+          {"storage_samples_per_s", rate(rates.storage)},
+          {"devices_samples_per_s", trained_without_stalls(result)},
+          {"hit_rate", rates.loading.hit_rate},
+          {"read_bytes_per_step", result.metrics.samples_per_s * result.metrics.step_time_s *
+                                      rates.loading.read_bytes / rates.loading.samples}};
+}
+
 ordered_json to_json(const Result& result) {
   const Metrics& m = result.metrics;
   ordered_json json;
@@ -198,6 +215,7 @@ ordered_json to_json(const Result& result) {
   if (!m.busiest_link.empty()) {
     json["network"]["busiest_link"] = {{"name", m.busiest_link}, {"utilization", m.busiest_utilization}};
   }
+  if (result.scenario.data.given) json["data"] = data_json(result);
   add_cost(json, result);
   json["asynchrony"] = to_json(m.asynchrony, result.scenario);
   json["engine"] = {{"fidelity", result.trace.engine.fidelity},

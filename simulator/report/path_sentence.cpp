@@ -15,7 +15,7 @@ constexpr double kWorthTelling = 0.001;  // of the step
 constexpr std::size_t kMost = 3;
 constexpr std::array<const char*, kResourceNames.size()> kNames = {
     "compute", "device memory", "links inside nodes",   "network",
-    "latency", "servers",       "host memory and NVMe", "kernel launches"};
+    "latency", "servers",       "host memory and NVMe", "kernel launches", "input"};
 
 using Amounts = std::vector<std::pair<std::string, double>>;
 

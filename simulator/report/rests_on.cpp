@@ -119,6 +119,11 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
     inputs.push_back(
         {Input::Group::compute, Basis::published, "host update efficiency", "CPU-Adam", kHostUpdateSource});
 
+  if (scenario.data.given && scenario.data.core_s.value > 0)
+    inputs.push_back({Input::Group::compute, scenario.data.core_s.basis, "preparation of samples",
+                      scenario.data.preparation.empty() ? scenario.data.title : scenario.data.preparation,
+                      scenario.data.core_s.source});
+
   inputs.push_back({Input::Group::network, scenario.cluster->network_basis, "network", scenario.cluster->name,
                     joined(scenario.cluster->sources)});
   if (scenario.engine.protocol.kind == Protocol::nccl) {

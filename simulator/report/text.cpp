@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "simulator/report/format.hpp"
+#include "simulator/report/input_sentence.hpp"
 #include "simulator/report/peak_tensors.hpp"
 #include "simulator/report/remedies.hpp"
 #include "simulator/report/report.hpp"
@@ -158,6 +159,7 @@ void write_text(const Result& result, std::ostream& out) {
   if (!resources.empty()) out << wrapped(resources) << '\n';
   if (m.host_memory) out << wrapped(host_memory_sentence(*m.host_memory)) << '\n';
   if (m.asynchrony) out << wrapped(asynchrony_sentence(result)) << '\n';
+  if (const std::string input = input_sentence(result); !input.empty()) out << wrapped(input) << '\n';
   if (result.measured == nullptr) {
     out << wrapped(cost_sentence(result)) << '\n';
     if (const std::string training = training_sentence(result); !training.empty())

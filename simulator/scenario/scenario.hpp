@@ -15,6 +15,7 @@
 #include "simulator/costs/framework.hpp"
 #include "simulator/costs/operating_cost.hpp"
 #include "simulator/costs/optimizer.hpp"
+#include "simulator/input/data.hpp"
 #include "simulator/scenario/default_attention.hpp"
 #include "topologies/cluster.hpp"
 
@@ -176,6 +177,7 @@ struct Scenario {
   Model model;
   Training training;
   Framework framework;
+  Data data;
   std::shared_ptr<const Cluster> cluster;
   StrategyChoice strategy;
   EngineOptions engine;

@@ -169,6 +169,7 @@ private:
                                    m.peer.kind == Peer::Kind::sender
                                        ? "nothing was received before"
                                        : "it reaches beyond the end of the axis"));
+      if (m.access.one_sided) continue;
       for (int t : classes) {
         ++s.outstanding;
         std::deque<Posted>& mine = transfers_[t].calls[send ? 0 : 1];

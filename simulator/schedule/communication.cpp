@@ -36,12 +36,14 @@ int slot_of_message(std::vector<Slot>& slots, const Op& op, const Message& messa
   return find_or_add(
       slots,
       [&](const Slot& slot) {
-        return slot.kind == kind && slot.tag == message.tag && slot.peer == message.peer;
+        return slot.kind == kind && slot.tag == message.tag && slot.peer == message.peer &&
+               slot.access == message.access;
       },
       [&](Slot& slot) {
         slot.kind = kind;
         slot.peer = message.peer;
         slot.tag = message.tag;
+        slot.access = message.access;
         slot.stream = op.stream;
       });
 }

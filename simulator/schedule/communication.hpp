@@ -24,6 +24,7 @@ struct Slot {
   enum class Kind { send, receive, receive_any, reply, collective } kind = Kind::send;
   Peer peer;
   int tag = 0;
+  Access access;  // of all its messages
   Collective collective;
   Course course() const { return course_of(collective.kind); }
   int stream = 0;  // of the first op that uses it

@@ -60,6 +60,13 @@ inline constexpr std::array<std::string_view, 9> kPassNames = {
     "forward",       "recompute", "backward", "backward_input", "backward_weight",
     "gradient_sync", "optimizer", "data",     "other"};
 
+// A read from or a write to storage: the peer takes no part in it.
+struct Access {
+  bool one_sided = false;
+  double most_bytes_per_s = 0;  // of the reader or writer; 0: unlimited
+  bool operator==(const Access&) const = default;
+};
+
 // One message of an exchange. Sends and receives between the same two ranks with the same tag match in order.
 struct Message {
   enum class Direction { send, receive } direction = Direction::send;
@@ -71,6 +78,7 @@ struct Message {
   // tensor or, if shared_out, its share, in the order of the ranks.
   int slot = 0;
   bool shared_out = false;
+  Access access;
 };
 
 // A counter of a rank. Inside a repeat, its number is number + stride * iteration. A counter with a negative

@@ -60,6 +60,9 @@ struct Checker {
       const bool send = m.direction == Message::Direction::send;
       if ((m.peer.kind == Peer::Kind::any && send) || (m.peer.kind == Peer::Kind::sender && !send))
         refuse(number, "\"any\" is for receives and \"sender\" for sends");
+      if (m.access.one_sided && m.peer.kind != Peer::Kind::member)
+        refuse(number, "the storage that it reads or writes must be a member of a role");
+      if (!(m.access.most_bytes_per_s >= 0)) refuse(number, "the rate of an access must be 0 or more");
       if (m.peer.kind == Peer::Kind::any && op.messages.size() > 1)
         refuse(number, "a receive from any rank must be the only message of its op");
     }

@@ -25,12 +25,13 @@ enum class Purpose : std::uint8_t {
   host_copy,
   host_update,
   nvme,
+  input,  // the batches to train on
 };
 struct PurposeTraits {
   std::string_view waiting;            // "exposed tensor communication"
   bool late_side_is_a_bubble = false;  // while a side is not ready, the pipeline has a bubble
 };
-inline constexpr std::array<PurposeTraits, 13> kPurposes = {{{"communication"},
+inline constexpr std::array<PurposeTraits, 14> kPurposes = {{{"communication"},
                                                              {"data communication"},
                                                              {"fusion cycle"},
                                                              {"gradient sync"},
@@ -42,7 +43,8 @@ inline constexpr std::array<PurposeTraits, 13> kPurposes = {{{"communication"},
                                                              {"expert communication"},
                                                              {"host copy"},
                                                              {"host update"},
-                                                             {"NVMe transfer"}}};
+                                                             {"NVMe transfer"},
+                                                             {"data"}}};
 inline std::string waiting(Purpose purpose) {
   return std::string(kPurposes[static_cast<std::size_t>(purpose)].waiting);
 }

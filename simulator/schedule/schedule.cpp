@@ -52,6 +52,8 @@ bool Schedule::has_control_ops() const {
 
 int Schedule::repeats(int steps) const {
   if (asynchrony) return asynchrony->warmup_rounds + steps * asynchrony->window_rounds;
+  constexpr int kToLoadAsUsual = 3;
+  if (loads_ahead) return steps + kToLoadAsUsual;
   return steps + (crosses_step() || staggered ? 1 : 0);
 }
 

@@ -65,6 +65,9 @@ struct Schedule {
   // Some ranks finish a step before others and begin the next, so a step takes the time from the end of one
   // to the end of the next.
   bool staggered = false;
+  // Ranks load batches of the next repetition, so a run reaches its usual state after some repetitions, and
+  // the last one loads less than the others.
+  bool loads_ahead = false;
   std::optional<Asynchrony> asynchrony;
 
   int ranks() const;                         // of all roles
@@ -76,6 +79,8 @@ struct Schedule {
   // Returns how often a phase repeats the schedule to measure `steps` steps: effects that cross the end of a
   // step reach their usual state only after a first, unmeasured step.
   int repeats(int steps) const;
+  // How many repetitions must follow those so that they are like any others.
+  int beyond() const { return loads_ahead ? 1 : 0; }
   bool has_control_ops() const;
 };
 
@@ -92,6 +97,7 @@ struct Phase {
   std::shared_ptr<const Schedule> schedule;
   int repeats = 1;
   double until_s = std::numeric_limits<double>::infinity();  // no step begins after this time
+  int beyond = 0;  // of the last phase of a job that runs alone: further repeats, which are not recorded
 };
 
 struct Job {

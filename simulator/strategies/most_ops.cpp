@@ -5,6 +5,7 @@
 #include "models/segment.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/programs/stage_input.hpp"
 
 namespace rehearse {
 
@@ -32,7 +33,9 @@ double most_ops_of(const Scenario& scenario) {
   // Gradients are summed and weights updated in buckets, of a segment each at the least; the last micro-batch
   // is cut at them.
   const double of_step = kOpsOfPart * parts + kOpsOfSegment * segments;
-  return gradients->optimizer_steps() * (of_microbatch * scenario.microbatches + of_step);
+  return static_cast<double>(gradients->optimizer_steps()) *
+         rounds_of_input(scenario, gradients->optimizer_steps()) *
+         (of_microbatch * scenario.microbatches + of_step);
 }
 
 }  // namespace rehearse

@@ -220,6 +220,7 @@ StepPlan begin_step_plan(const Scenario& scenario, ModelCut cut) {
       plan.expert_loads.push_back(
           expert_loads(experts, scenario.strategy.expert, imbalance, scenario.seed, layer));
   }
+  plan.input = plan_input(scenario, workers);
   plan.schedule.roles.push_back(std::move(workers));
   plan.schedule.staggered = order_of(scenario.strategy.schedule).staggered;
   plan.schedule.samples = training.micro_batch * scenario.microbatches * scenario.strategy.data;
@@ -252,6 +253,7 @@ Plan write_schedule(const Scenario& scenario) {
       write_stage(StageHooks(plan, begin_stage(plan, s, {})));
 
   overlap_communication(plan);
+  complete_input(plan);
 
   result.endpoints = std::move(plan.endpoints);
   result.notes = std::move(plan.notes);

@@ -115,11 +115,12 @@ private:
     const double ready = std::clamp(spans_.ready_s[row], lo, begin);
     const long double under_way = static_cast<long double>(hi) - begin;
     const long double waiting = static_cast<long double>(begin) - ready;
-    if (is_transfer(op)) {
+    if (op.purpose == Purpose::input ||
+        (op.kind == OpKind::host && op.host_action == HostAction::load_batch)) {
+      sums_.data_stall += under_way + waiting;
+    } else if (is_transfer(op)) {
       if (under_way > 0) sums_.exposed[op.purpose] += under_way;
       (traits_of(op.purpose).late_side_is_a_bubble ? sums_.pipeline_bubble : sums_.other) += waiting;
-    } else if (op.kind == OpKind::host && op.host_action == HostAction::load_batch) {
-      sums_.data_stall += under_way + waiting;
     } else if (op.kind == OpKind::host && op.purpose != Purpose::none) {
       sums_.exposed[op.purpose] += under_way + waiting;
     } else if (is_timer(op)) {

@@ -35,7 +35,7 @@ std::vector<std::pair<std::string, double>> seconds_by_kind(const std::vector<Pa
 
 // Resources that could be made faster. `compute` is everything that devices do, `memory_bandwidth` only the
 // bandwidth of their memory. `host`: the bandwidth of the nodes' memory and NVMe, if optimizer state is
-// stored there.
+// stored there. `input`: the storage, and the workers that load from it.
 enum class Resource {
   compute,
   memory_bandwidth,
@@ -44,11 +44,12 @@ enum class Resource {
   latency,
   servers,
   host,
-  launches
+  launches,
+  input
 };
-inline constexpr std::array<std::string_view, 8> kResourceNames = {
+inline constexpr std::array<std::string_view, 9> kResourceNames = {
     "compute", "memory_bandwidth", "intra_node_links", "network_links", "latency", "servers",
-    "host",    "kernel_launches"};
+    "host",    "kernel_launches", "input"};
 
 // The kind of a segment in which a device waits for its process to issue kernels.
 inline constexpr std::string_view kLaunches = "kernel launches";

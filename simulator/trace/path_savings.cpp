@@ -113,7 +113,9 @@ std::array<double, kResourceNames.size()> path_savings_s(const std::vector<PathS
     const double seconds = segment.end_s - segment.begin_s;
     const Op& op = trace.op_of(segment.row);
     const Schedule& schedule = schedule_of(trace, segment.row);
-    if (op.kind == OpKind::compute && on_server(trace, segment.row)) {
+    if (op.purpose == Purpose::input && !copies_to_or_from_device(op)) {
+      add(Resource::input, gain * seconds);
+    } else if (op.kind == OpKind::compute && on_server(trace, segment.row)) {
       add(Resource::servers, gain * seconds);
     } else if (segment.kind == kLaunches) {
       add(Resource::launches, gain * seconds);

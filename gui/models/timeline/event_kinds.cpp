@@ -121,6 +121,7 @@ Sorted sorted_op(std::string_view category, std::string_view kind, std::string_v
     if (starts(category, "backward")) return {compute, kBackward};
     return {compute, category == "optimizer" ? kOptimizer : kNone};
   }
+  if (kind == "exchange" && category == "data") return {data, kNone};
   if (kind == "exchange" ||
       std::find(kCollectiveNames.begin(), kCollectiveNames.end(), kind) != kCollectiveNames.end())
     return {communication, kNone};

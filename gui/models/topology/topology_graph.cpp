@@ -88,9 +88,11 @@ int power_of_two_from(int least) {
 
 Topology::Topology(std::shared_ptr<const Cluster> cluster)
     : cluster_(std::move(cluster)), where_(cluster_->links(), 0) {
-  const int nodes = cluster_->nodes(), all = nodes + cluster_->server_nodes();
+  const int nodes = cluster_->nodes(), servers = nodes + cluster_->server_nodes();
+  const int all = hosts_ = servers + cluster_->storage().servers;
   for (int n = 0; n < all; ++n)
-    places_.push_back({n < nodes ? Place::Kind::node : Place::Kind::server, node_name_of(n, nodes)});
+    places_.push_back({n < nodes ? Place::Kind::node : Place::Kind::server,
+                       n < servers ? node_name_of(n, nodes) : fmt::format("storage{}", n - servers)});
   std::unordered_map<std::string, int> named;
   for (int n = 0; n < all; ++n) named[places_[n].name] = n;
   const auto place_named = [&](const std::string& name) {
@@ -118,6 +120,10 @@ Topology::Topology(std::shared_ptr<const Cluster> cluster)
       if (socket.empty()) continue;
       if (rest == ".out") cables_.push_back({node, place_named(socket), link, link + 1});
       where_[link] = static_cast<int>(cables_.size()) - 1;
+      continue;
+    }
+    if (dash == std::string::npos) {
+      where_[link] = kNowhere;
       continue;
     }
     if (!cables_.empty() && cables_.back().back == link) {
@@ -176,7 +182,7 @@ void Topology::find_layers() {
 
 void Topology::find_units() {
   const Fabric& fabric = cluster_->fabric();
-  const int all = cluster_->nodes() + cluster_->server_nodes();
+  const int all = hosts_;
   // First the switches, then the nodes according to the switch of their first cable.
   for (Place& place : places_) {
     const auto [kind, number] = split(place.name);

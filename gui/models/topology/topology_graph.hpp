@@ -1,6 +1,7 @@
 // Represents a cluster as a graph to draw: nodes, switches and cables. Many equal ones are drawn as one.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -41,8 +42,12 @@ public:
   const std::vector<Cable>& cables() const { return cables_; }
   const std::vector<Group>& groups() const { return groups_; }
   int layers() const { return layers_; }
-  // The cable of a link; -1: the link is inside the node given by inside().
-  int cable_of(LinkId link) const { return where_[link] >= 0 ? where_[link] : -1; }
+  int hosts() const { return hosts_; }  // nodes, servers and storage servers, which are the first places
+  // The cable of a link; -1: the link is inside the node given by inside(), or nowhere in the picture, as
+  // those of storage that is not on the fabric.
+  int cable_of(LinkId link) const {
+    return where_[link] >= 0 && where_[link] != kNowhere ? where_[link] : -1;
+  }
   int inside(LinkId link) const { return where_[link] < 0 ? -1 - where_[link] : -1; }
   std::set<int> groups_around(int place) const;  // groups that must be open to show the place
 
@@ -55,7 +60,9 @@ private:
   std::vector<Place> places_;
   std::vector<Cable> cables_;
   std::vector<Group> groups_;
-  std::vector<int> where_;  // by link: a cable, or -1 - node
+  static constexpr int kNowhere = std::numeric_limits<int>::max();
+  std::vector<int> where_;  // by link: a cable, -1 - node, or kNowhere
+  int hosts_ = 0;
   int layers_ = 1;
 };
 

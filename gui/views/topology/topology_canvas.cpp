@@ -45,7 +45,7 @@ void TopologyCanvas::set_topology(std::shared_ptr<const Topology> topology) {
   open_groups_.clear();
   open_nodes_.clear();
   view_ = {};
-  if (topology_ && topology_->cluster().nodes() + topology_->cluster().server_nodes() == 1)
+  if (topology_ && topology_->hosts() == 1)
     open_nodes_.push_back({0, inside_of(topology_->cluster(), 0)});
   lay_out();
 }
@@ -126,8 +126,7 @@ void TopologyCanvas::read_use() {
       }
   }
   if (!usage_) return;
-  inside_use_.assign(
-      static_cast<std::size_t>(topology_->cluster().nodes() + topology_->cluster().server_nodes()), 0.0);
+  inside_use_.assign(static_cast<std::size_t>(topology_->hosts()), 0.0);
   for (LinkId link = 0; link < topology_->cluster().links(); ++link) {
     const int node = topology_->inside(link);
     if (node >= 0) inside_use_[node] = std::max(inside_use_[node], usage_->use(load_, link));
@@ -205,6 +204,7 @@ void TopologyCanvas::open_at_selection() {
     toggle_node(inside);
     return;
   }
+  if (topology_->cable_of(*selected_) < 0) return;
   const Cable& cable = topology_->cables()[topology_->cable_of(*selected_)];
   std::set<int> around = topology_->groups_around(cable.a);
   around.merge(topology_->groups_around(cable.b));

@@ -337,7 +337,7 @@ void TopologyView::show_links(const std::vector<LinkId>& links, LinkId link) {
   if (choices.size() == 1 && known_->topology->cable_of(link) >= 0) {
     const Cable& cable = known_->topology->cables()[known_->topology->cable_of(link)];
     choices = {cable.there, cable.back};
-  } else if (choices.size() == 1) {
+  } else if (choices.size() == 1 && known_->topology->inside(link) >= 0) {
     // Links inside a node have no cable; take the pair of consecutive ids, or the wire that contains the
     // link.
     choices = {link - link % 2, link - link % 2 + 1};

@@ -95,6 +95,7 @@ Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPr
   Phase phase;
   phase.schedule = p.plan.schedule;
   phase.repeats = p.plan.schedule->repeats(p.scenario.steps);
+  phase.beyond = p.plan.schedule->beyond();
   Run run;
   run.jobs.push_back({p.scenario.name, {phase}, p.plan.endpoints});
   const Cluster& cluster = *p.scenario.cluster;

@@ -36,9 +36,11 @@ bool has_latency(const Trace& trace) {
 
 bool uses(const Prediction& p, Resource resource) {
   const Cluster& cluster = *p.scenario.cluster;
-  const auto link_used = [&](bool inside) {
-    return std::any_of(p.trace.link_use.begin(), p.trace.link_use.end(),
-                       [&](const LinkUse& use) { return cluster.inside_node(use.link) == inside; });
+  const auto link_used = [&](bool network) {
+    return std::any_of(p.trace.link_use.begin(), p.trace.link_use.end(), [&](const LinkUse& use) {
+      const LinkPlace place = cluster.link_place(use.link);
+      return place.kind != LinkPlace::Kind::storage && crosses_network(place) == network;
+    });
   };
   switch (resource) {
     case Resource::compute:
@@ -53,19 +55,25 @@ bool uses(const Prediction& p, Resource resource) {
       });
     }
     case Resource::intra_node_links:
-      return link_used(true) || has_op(*p.plan.schedule, copies_to_or_from_device);
+      return link_used(false) || has_op(*p.plan.schedule, copies_to_or_from_device);
     case Resource::network_links:
-      return link_used(false);
+      return link_used(true);
     case Resource::latency:
       return has_latency(p.trace);
     case Resource::servers:
-      return p.plan.schedule->roles.size() > 1;
+      return std::any_of(
+          p.plan.schedule->programs.begin(), p.plan.schedule->programs.end(),
+          [](const Program& program) { return program.role != kWorkers && !program.ops.empty(); });
     case Resource::host:
       return has_op(*p.plan.schedule, [](const Op& op) {
         return op.kind == OpKind::host && op.host_bytes > 0 && !copies_to_or_from_device(op);
       });
     case Resource::launches:
       return p.scenario.engine.launches.any();
+    case Resource::input:
+      return has_op(*p.plan.schedule, [](const Op& op) {
+        return op.purpose == Purpose::input && !copies_to_or_from_device(op);
+      });
   }
   return false;
 }
@@ -108,6 +116,10 @@ double step_time_with(const Prediction& p, Resource resource) {
       options.launches.expert_product_s /= kFaster;
       options.launches.collective_s /= kFaster;
       options.launches.step_s /= kFaster;
+      break;
+    case Resource::input:
+      factors.storage = kFaster;
+      options.input_speed *= kFaster;
       break;
   }
   const std::shared_ptr<const Cluster> cluster = faster(p.scenario.cluster, factors);

@@ -45,6 +45,25 @@ std::string title_of_framework(const std::string& preset) {
   return title_of("simulator/frameworks", "framework", preset);
 }
 
+// What the input of a training run consists of: the folders of presets, and the keys that name them.
+struct InputPart {
+  const char* folder;
+  const char* what;
+  const char* section;  // of [data]; empty: [data] itself
+  const char* key;
+};
+constexpr std::array<InputPart, 4> kInputParts = {
+    {{"simulator/input/datasets", "dataset", "", "dataset"},
+     {"simulator/input/loaders", "loader", "loader", "loader.preset"},
+     {"simulator/input/preparations", "preparation", "preparation", "preparation.preset"},
+     {"simulator/input/storages", "storage", "storage", "storage.preset"}}};
+
+std::string title_of_input(const InputPart& part, const std::string& preset) {
+  Document document = Document::parse_file(preset_path(part.folder, preset));
+  Section data = document.root().section("data");
+  return fmt::format("{}: {}", part.what, (*part.section ? data.section(part.section) : data).text("title"));
+}
+
 std::vector<StrategyText> strategies() {
   std::vector<StrategyText> all;
   for (const GradientStrategyEntry* entry : gradient_strategies())
@@ -432,6 +451,10 @@ void run_list(const std::string& what, std::ostream& out) {
   } else if (what == "frameworks") {
     for (const std::string& name : preset_names("simulator/frameworks"))
       rows.emplace_back(name, title_of_framework(name));
+  } else if (what == "inputs") {
+    for (const InputPart& part : kInputParts)
+      for (const std::string& name : preset_names(part.folder))
+        rows.emplace_back(name, title_of_input(part, name));
   } else {
     for (const StrategyText& strategy : strategies()) rows.emplace_back(strategy.name, strategy.summary);
     for (const std::string& name : preset_names("simulator/strategies"))
@@ -468,6 +491,12 @@ void run_show(const std::string& name, std::ostream& out) {
     show_file(path, out);
     return;
   }
+  for (const InputPart& part : kInputParts)
+    if (const std::string path = preset_path(part.folder, name); !path.empty()) {
+      out << fmt::format("{}: {}; [data] {} = \"{}\"\n", name, title_of_input(part, name), part.key, name);
+      show_file(path, out);
+      return;
+    }
   if (names_file(name)) {
     if (const std::string text = read_text_file(name, "file"); is_topology_matrix(text))
       return show_matrix(name, text, out);
@@ -477,7 +506,9 @@ void run_show(const std::string& name, std::ostream& out) {
   }
   std::vector<std::string> known = preset_names("models");
   for (const auto& more : {preset_names("topologies"), device_names(), preset_names("simulator/strategies"),
-                           preset_names("simulator/frameworks")})
+                           preset_names("simulator/frameworks"), preset_names(kInputParts[0].folder),
+                           preset_names(kInputParts[1].folder), preset_names(kInputParts[2].folder),
+                           preset_names(kInputParts[3].folder)})
     known.insert(known.end(), more.begin(), more.end());
   for (const StrategyText& strategy : strategies()) {
     if (name == strategy.name) {
@@ -488,9 +519,10 @@ void run_show(const std::string& name, std::ostream& out) {
     known.emplace_back(strategy.name);
   }
   const std::string near = nearest_name(name, known);
-  throw InputError({name}, fmt::format("there is no preset with this name{}; allowed: a name from `rehearse "
-                                       "list models`, clusters, devices, strategies or frameworks, or a file",
-                                       near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
+  throw InputError({name},
+                   fmt::format("there is no preset with this name{}; allowed: a name from `rehearse "
+                               "list models`, clusters, devices, strategies, frameworks or inputs, or a file",
+                               near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
 }
 
 }  // namespace rehearse

@@ -11,8 +11,8 @@
 
 namespace rehearse {
 
-inline constexpr std::array<std::string_view, 5> kListNames = {"models", "clusters", "devices", "strategies",
-                                                               "frameworks"};
+inline constexpr std::array<std::string_view, 6> kListNames = {"models",     "clusters",   "devices",
+                                                               "strategies", "frameworks", "inputs"};
 std::vector<std::string> strategy_names();  // without those of presets
 void run_list(const std::string& what, std::ostream& out);
 void run_show(const std::string& name, std::ostream& out);

@@ -9,7 +9,7 @@ namespace rehearse {
 
 RunSubcommand add_list(CLI::App& options) {
   const auto what = std::make_shared<std::string>();
-  options.add_option("WHAT", *what, "models, clusters, devices, strategies or frameworks")
+  options.add_option("WHAT", *what, "models, clusters, devices, strategies, frameworks or inputs")
       ->required()
       ->check(one_of(kListNames));
   return [what](const Streams& streams) {
@@ -26,7 +26,9 @@ RunSubcommand add_show(CLI::App& options) {
                   "cluster, device or scenario")
       ->required()
       ->check(shipped_or_file(
-          {"models", "topologies", "topologies/devices", "simulator/strategies", "simulator/frameworks"},
+          {"models", "topologies", "topologies/devices", "simulator/strategies", "simulator/frameworks",
+           "simulator/input/datasets", "simulator/input/loaders", "simulator/input/preparations",
+           "simulator/input/storages"},
           strategy_names()));
   return [name](const Streams& streams) {
     run_show(*name, streams.out);

@@ -85,20 +85,6 @@ RealRun read_run(Section& section) {
   return run;
 }
 
-// Returns the preset that `key` of a section names, from FOLDER/presets.
-Document named_preset(const Section& section, std::string_view key, const std::string& name,
-                      std::string_view folder) {
-  const std::string path = preset_path(folder, name);
-  if (path.empty()) {
-    const std::vector<std::string> known = preset_names(folder);
-    const std::string near = nearest_name(name, known);
-    section.refuse(key, fmt::format("\"{}\"", name.substr(0, 60)),
-                   fmt::format("{}{}", allowed_presets(folder),
-                               near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
-  }
-  return Document::parse_file(path);
-}
-
 // While a launch waits for its kernel, the host cannot issue anything else.
 void refuse_overlap_of_blocking_launches(Section& training, const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
@@ -185,6 +171,7 @@ Scenario read_without(OpenedScenario opened, const std::string& path, const Over
           cluster = root.section("cluster");
   Section strategy = root.section("strategy"), simulation = root.section("simulation"),
           run = root.section("run"), costs = root.section("framework"), cost = root.section("cost");
+  root.section("data");
   root.finish();  // first: otherwise a misspelt section would be reported as missing
 
   Scenario scenario;
@@ -202,7 +189,9 @@ Scenario read_without(OpenedScenario opened, const std::string& path, const Over
     const auto nodes = scenario.strategy.gradient_strategy->server_nodes(strategy, scenario.strategy);
     if (nodes) document.set(fmt::format("cluster.server_nodes={}", nodes->count), &nodes->asked_at);
   }
-  scenario.cluster = read_cluster(cluster, base_folder);
+  scenario.data = read_data(document, scenario.model, training.number("sequence_length", kNotNegative, 0));
+  scenario.cluster = read_cluster(cluster, base_folder, scenario.data.storage);
+  refuse_unknown_bandwidth(scenario.data, *scenario.cluster, document);
 
   scenario.cost = read_cost(cost, *scenario.cluster, base_folder);
   cost.finish();
@@ -257,6 +246,19 @@ Scenario read_scenario(const OpenedScenario& opened, const std::string& path, co
 }
 
 }  // namespace
+
+Document named_preset(const Section& section, std::string_view key, const std::string& name,
+                      std::string_view folder) {
+  const std::string path = preset_path(folder, name);
+  if (path.empty()) {
+    const std::vector<std::string> known = preset_names(folder);
+    const std::string near = nearest_name(name, known);
+    section.refuse(key, fmt::format("\"{}\"", name.substr(0, 60)),
+                   fmt::format("{}{}", allowed_presets(folder),
+                               near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  return Document::parse_file(path);
+}
 
 Scenario read_scenario_file(const std::string& path, const Overrides& overrides) {
   return read_scenario_text(read_text_file(path, "TOML file"), path, overrides);

@@ -229,6 +229,11 @@ private:
     const bool cut = (stage_.cut_every_forward || (stage_.cut_first_forward && k == 0)) &&
                      chunk.end_bucket - chunk.first_bucket > 1;
     if (item.chunk == 0) hooks_.before_forward(k);
+    LoadedBatch batch;
+    if (plan_.input && chunk.layers.first == 0) {
+      batch = load_batch(program_, *plan_.input, k);
+      received = batch.op;
+    }
     std::vector<Part> all = parts(chunk, cut);
     std::reverse(all.begin(), all.end());
     const int begin = walk_.first_segment[chunk.layers.first],
@@ -244,7 +249,10 @@ private:
                       received);
         const auto complete = [&](Op& op) {
           read_weights(op, part, gathered);
-          if (piece.first == begin) use(op.reads, tensors.input[k]);
+          if (piece.first == begin) {
+            use(op.reads, tensors.input[k]);
+            use(op.reads, batch.tensor);
+          }
           wait_for(op, received);
           use(op.writes, tensors.activations[k]);
           use(op.writes, tensors.input_activations[k]);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "simulator/strategies/layout/stages.hpp"
 #include "simulator/strategies/programs/algorithm.hpp"
 #include "simulator/strategies/programs/buckets.hpp"
+#include "simulator/strategies/programs/stage_input.hpp"
 #include "simulator/strategies/programs/walk.hpp"
 
 namespace rehearse {
@@ -39,6 +41,7 @@ struct StepPlan {
   std::vector<int> endpoints;      // by rank: the workers'; code that adds a role appends its endpoints
   std::vector<std::string> notes;  // assumptions worth reporting, one sentence each
   std::shared_ptr<AlgorithmChoice> algorithms;  // chooses the algorithms of all-reduces
+  std::optional<BatchLoader> input;  // nothing: batches are there when they are needed
   Schedule schedule;
   // If strategy.overlap_passes: by stage, where each pass begins in its program, and where the last one ends.
   std::vector<std::vector<int>> first_ops;

@@ -1,0 +1,42 @@
+// Computes what loading one batch for one device takes: bytes and seconds.
+#pragma once
+
+#include "simulator/input/data.hpp"
+#include "topologies/cluster.hpp"
+
+namespace rehearse {
+
+// Of a batch that one device trains on at a time: a micro-batch.
+struct BatchLoading {
+  double samples = 0;
+  double hit_rate = 0;    // share of the samples that come from the node's cache
+  double read_bytes = 0;  // from the storage
+  // Without other readers, of a worker (or of all, if they divide the samples of a batch), which reads and
+  // prepares one sample after another.
+  double read_s = 0, prepare_s = 0;
+  double device_bytes = 0;
+  int streams = 1;    // workers that load a batch each
+  int in_flight = 1;  // batches that are loaded or ready at most
+  bool reads() const { return read_bytes > 0; }
+  double batch_s() const { return read_s + prepare_s; }
+  // The rate at which a worker reads while it also prepares. Many workers on few drives are not in step with
+  // one another, so a batch takes the longer of this and of its share of the storage's bandwidth: as Mohan et
+  // al. found (VLDB 2021, arXiv 2007.06775), speed is the least of what storage, processors and devices can
+  // do.
+  double most_bytes_per_s() const { return batch_s() > 0 ? read_bytes / batch_s() : 0; }
+  double samples_per_s() const;  // that a device's workers load without other readers; infinity: at once
+};
+
+// `devices`: that train, from the first one of the cluster on.
+BatchLoading batch_loading(const Data& data, const Cluster& cluster, double samples, int devices);
+
+// Returns by how much preparation is slowed down where the workers of a node's devices outnumber its cores;
+// at least 1.
+double core_contention(const Loader& loader, const Node& node);
+
+// Returns how many optimizer steps of `microbatches` a schedule must have, so that it is the same when it
+// repeats: each worker loads as many batches, and what is loaded ahead belongs to this repetition or the next
+// one.
+int steps_per_schedule(const BatchLoading& loading, const Loader& loader, int microbatches);
+
+}  // namespace rehearse

@@ -1,0 +1,132 @@
+#include "simulator/strategies/programs/stage_input.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/text/error.hpp"
+#include "simulator/strategies/programs/stage_program.hpp"
+
+namespace rehearse {
+namespace {
+
+int workers_of(const StrategyChoice& strategy) {
+  return strategy.data * strategy.context * strategy.tensor * strategy.pipeline;
+}
+
+// Each context-parallel rank loads its share of the sequences.
+BatchLoading loading_of(const Scenario& scenario) {
+  return batch_loading(scenario.data, *scenario.cluster,
+                       scenario.training.micro_batch / scenario.strategy.context,
+                       workers_of(scenario.strategy));
+}
+
+// Returns the rank of the storage for each worker: that of its node, or the servers in turn.
+Quantity storage_of_workers(const Cluster& cluster, Role& workers) {
+  const Storage& storage = cluster.storage();
+  if (storage.kind == Storage::Kind::shared && storage.servers <= 1) return 0;
+  const int ranks = workers.size(), per_node = cluster.node().devices;
+  Quantity rank;
+  rank.mesh = static_cast<int>(workers.meshes.size());
+  if (storage.kind == Storage::Kind::local && ranks % per_node == 0) {
+    rank.axis = 1;
+    for (int node = 0; node < ranks / per_node; ++node) rank.values.push_back(node);
+    workers.meshes.emplace_back(Mesh({{"device", per_node}, {"node", ranks / per_node}}));
+    return rank;
+  }
+  rank.axis = 0;
+  for (int worker = 0; worker < ranks; ++worker)
+    rank.values.push_back(storage.kind == Storage::Kind::local ? worker / per_node
+                                                               : worker % storage.servers);
+  workers.meshes.emplace_back(Mesh({{"rank", ranks}}));
+  return rank;
+}
+
+// The tensor-parallel ranks of a sequence get it from the first of them.
+Quantity read_bytes(const Scenario& scenario, const BatchLoading& loading, const Mesh& mesh) {
+  if (scenario.strategy.tensor == 1) return loading.read_bytes;
+  Quantity bytes;
+  bytes.axis = mesh.axis("tensor");
+  bytes.values.assign(static_cast<std::size_t>(scenario.strategy.tensor), 0);
+  bytes.values.front() = loading.read_bytes;
+  return bytes;
+}
+
+void add_storage(StepPlan& plan) {
+  const Cluster& cluster = *plan.scenario.cluster;
+  const int role = static_cast<int>(plan.schedule.roles.size()), ranks = cluster.storage_endpoints();
+  for (Program& program : plan.schedule.programs)
+    for (Op& op : program.ops)
+      for (Message& message : op.messages)
+        if (message.peer.kind == Peer::Kind::member && message.peer.role == kStorageRole)
+          message.peer.role = role;
+  plan.schedule.roles.push_back({"storage", {Mesh({{"storage", ranks}})}});
+  Program idle;
+  idle.name = "storage";
+  idle.role = role;
+  plan.schedule.programs.push_back(std::move(idle));
+  for (int rank = 0; rank < ranks; ++rank) plan.endpoints.push_back(cluster.storage_endpoint(rank));
+}
+
+}  // namespace
+
+std::optional<BatchLoader> plan_input(const Scenario& scenario, Role& workers) {
+  if (!scenario.data.given) return std::nullopt;
+  BatchLoader input;
+  input.loading = loading_of(scenario);
+  input.loader = scenario.data.loader;
+  const Node& node = scenario.cluster->node();
+  input.copies = node.device.compute_capability > 0 && node.host_link_bandwidth > 0;
+  if (!input.loading.reads() && input.loading.prepare_s <= 0 && !input.copies) return std::nullopt;
+  input.read = read_bytes(scenario, input.loading, workers.meshes.front());
+  if (input.loading.reads()) input.storage_of = storage_of_workers(*scenario.cluster, workers);
+  return input;
+}
+
+InputRates input_rates(const Scenario& scenario) {
+  const StrategyChoice& strategy = scenario.strategy;
+  const Storage& storage = scenario.cluster->storage();
+  InputRates rates{loading_of(scenario), 0, INFINITY, 0};
+  const double readers = strategy.data * strategy.context;
+  rates.workers = rates.loading.samples_per_s() * readers;
+  if (!rates.loading.reads()) return rates;
+  // The ranks of the first stage.
+  const double nodes = std::ceil(readers * strategy.tensor / scenario.cluster->node().devices);
+  rates.storage_bytes_per_s = storage.kind == Storage::Kind::local ? nodes * storage.read_bandwidth
+                              : storage.client_bandwidth > 0
+                                  ? std::min(storage.read_bandwidth, nodes * storage.client_bandwidth)
+                                  : storage.read_bandwidth;
+  rates.storage = rates.storage_bytes_per_s / rates.loading.read_bytes * rates.loading.samples;
+  return rates;
+}
+
+int rounds_of_input(const Scenario& scenario, int steps) {
+  if (!scenario.data.given) return 1;
+  return steps_per_schedule(loading_of(scenario), scenario.data.loader, scenario.microbatches * steps);
+}
+
+void complete_input(StepPlan& plan) {
+  if (!plan.input) return;
+  Schedule& schedule = plan.schedule;
+  const int rounds = rounds_of_input(plan.scenario, schedule.optimizer_steps);
+  if (rounds > 1 && schedule.has_control_ops())
+    throw InputError(
+        {plan.scenario.name, 0, 0},
+        fmt::format("data.loader.workers is {} and data.loader.prefetch {} with workers that do not "
+                    "wait for each other and steps of {} batches; allowed: together no more batches "
+                    "ahead than those of a step, and workers that divide it",
+                    plan.scenario.data.loader.workers, plan.scenario.data.loader.prefetch,
+                    plan.scenario.microbatches));
+  for (Program& program : schedule.programs) {
+    repeat_ops(program, rounds);
+    connect_batches(program, *plan.input);
+  }
+  schedule.optimizer_steps *= rounds;
+  schedule.samples *= rounds;
+  schedule.tokens *= rounds;
+  schedule.loads_ahead = true;
+  if (plan.input->loading.reads()) add_storage(plan);
+}
+
+}  // namespace rehearse

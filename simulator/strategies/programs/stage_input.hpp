@@ -1,0 +1,35 @@
+// Plans how the first pipeline stage gets its batches, if the scenario says what its input is.
+#pragma once
+
+#include <optional>
+
+#include "simulator/input/batch_loader.hpp"
+#include "simulator/scenario/scenario.hpp"
+
+namespace rehearse {
+
+struct StepPlan;
+
+// Returns how the workers load their batches; nothing if the scenario does not say what its input is, or if
+// it takes no time. Adds a mesh to the workers if they read from different storage.
+std::optional<BatchLoader> plan_input(const Scenario& scenario, Role& workers);
+
+// Returns how often a schedule of `steps` optimizer steps is written in a row, so that batches are loaded in
+// the same way when it repeats; 1 without input.
+int rounds_of_input(const Scenario& scenario, int steps);
+
+// Samples/s of all ranks together that their workers can load, and that the storage can deliver; infinity if
+// that takes no time. The devices train the least of these and of what they compute.
+struct InputRates {
+  BatchLoading loading;  // of a micro-batch
+  double workers = 0, storage = 0;
+  double storage_bytes_per_s = 0;  // of all storage that is read; 0: none is
+};
+InputRates input_rates(const Scenario& scenario);
+
+// Completes a schedule of which all programs are written: repeats it rounds_of_input() times, connects the
+// ops that load batches, and adds the role of the storage. Throws InputError if asynchronous workers would
+// need several rounds.
+void complete_input(StepPlan& plan);
+
+}  // namespace rehearse
