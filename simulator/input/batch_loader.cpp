@@ -39,15 +39,11 @@ struct Batch {
 
 std::vector<Batch> batches_of(const Program& program) {
   std::vector<Batch> batches;
-  std::vector<int> batch_of(program.ops.size(), -1);  // of a copy
   int last = -1;
   for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
     const Op& op = program.ops[static_cast<std::size_t>(i)];
     if (loads(op)) batches.push_back({i, -1, -1, last});
-    if (copies(op)) {
-      batches.back().copy = i;
-      batch_of[static_cast<std::size_t>(i)] = static_cast<int>(batches.size()) - 1;
-    }
+    if (copies(op)) batches.back().copy = i;
     for (const int tensor : op.reads)
       if (program.tensors[static_cast<std::size_t>(tensor)].kind == TensorKind::batch)
         batches.back().read = i;

@@ -12,7 +12,7 @@ inline constexpr int kStorageRole = -1;
 
 struct BatchLoader {
   BatchLoading loading;
-  Loader loader;
+  DataLoader loader;
   Quantity storage_of;  // the rank of the storage from which each worker reads
   Quantity read;        // the bytes that each worker reads of a batch
   bool copies = false;  // prepared batches are copied to a device with a memory of its own

@@ -16,7 +16,7 @@ namespace rehearse {
 enum class LoaderKind { batches, samples };
 inline constexpr std::array<std::string_view, 2> kLoaderKindNames = {"batches", "samples"};
 
-struct Loader {
+struct DataLoader {
   std::string title;
   LoaderKind kind = LoaderKind::batches;
   int workers = 2;  // of each device; 0: the training process loads, and does nothing else meanwhile
@@ -44,7 +44,7 @@ struct Data {
   bool shuffle = true;
   std::string preparation;  // its title
   Sourced core_s;           // that one core takes to prepare a sample
-  Loader loader;
+  DataLoader loader;
   Storage storage;
   StorageAccess access;
   CachePolicy cache = CachePolicy::none;

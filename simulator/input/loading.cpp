@@ -24,13 +24,13 @@ double alone_bytes_per_s(const Data& data, const Cluster& cluster) {
 
 }  // namespace
 
-double core_contention(const Loader& loader, const Node& node) {
+double core_contention(const DataLoader& loader, const Node& node) {
   return std::max(1.0, static_cast<double>(loader.workers) * node.devices / std::max(1, node.cpu_cores));
 }
 
 BatchLoading batch_loading(const Data& data, const Cluster& cluster, double samples, int devices) {
   const Node& node = cluster.node();
-  const Loader& loader = data.loader;
+  const DataLoader& loader = data.loader;
   const bool together = loader.kind == LoaderKind::samples;
   const double workers = std::max(1, loader.workers);
   const double at_once = together ? workers : 1;  // samples that are read or prepared at the same time
@@ -56,7 +56,7 @@ double BatchLoading::samples_per_s() const {
   return batch_s() > 0 ? streams * samples / batch_s() : INFINITY;
 }
 
-int steps_per_schedule(const BatchLoading& loading, const Loader& loader, int microbatches) {
+int steps_per_schedule(const BatchLoading& loading, const DataLoader& loader, int microbatches) {
   const int turns = std::lcm(loading.streams, loader.device_batches);
   const int least = std::max(loading.in_flight, loader.device_batches);
   int steps = turns / std::gcd(turns, microbatches);

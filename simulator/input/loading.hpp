@@ -32,11 +32,11 @@ BatchLoading batch_loading(const Data& data, const Cluster& cluster, double samp
 
 // Returns by how much preparation is slowed down where the workers of a node's devices outnumber its cores;
 // at least 1.
-double core_contention(const Loader& loader, const Node& node);
+double core_contention(const DataLoader& loader, const Node& node);
 
 // Returns how many optimizer steps of `microbatches` a schedule must have, so that it is the same when it
 // repeats: each worker loads as many batches, and what is loaded ahead belongs to this repetition or the next
 // one.
-int steps_per_schedule(const BatchLoading& loading, const Loader& loader, int microbatches);
+int steps_per_schedule(const BatchLoading& loading, const DataLoader& loader, int microbatches);
 
 }  // namespace rehearse

@@ -31,8 +31,8 @@ SampleBytes default_sample(const Model& model, double tokens) {
   return {};
 }
 
-Loader read_loader(Section& section) {
-  Loader loader;
+DataLoader read_loader(Section& section) {
+  DataLoader loader;
   loader.title = section.text("title", "its loader");
   section.text("preset", "");
   loader.kind = static_cast<LoaderKind>(section.choice("kind", kLoaderKindNames, 0));
