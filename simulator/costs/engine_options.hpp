@@ -8,6 +8,7 @@
 
 #include "simulator/costs/framework.hpp"
 #include "simulator/costs/interference.hpp"
+#include "simulator/costs/jitter.hpp"
 #include "simulator/costs/transfer.hpp"
 
 namespace rehearse {
@@ -28,6 +29,7 @@ struct EngineOptions {
   bool fold = true;           // simulate one rank of each class of equivalent ranks
   double latency_factor = 1;  // factor on the startup and latency of every transfer
   double input_speed = 1;     // factor on the rates at which loader workers read and prepare
+  Jitter jitter;  // of computations of workers, none of which are folded then
   Interference interference;
   HostLaunches launches;   // time that each GPU's process needs to issue kernels
   double chunk_bytes = 0;  // largest message at `chunk`; 0: a ring step's entire share

@@ -149,6 +149,7 @@ private:
   void end_op(Stream& stream, double end_s);
   void end_phase(Stream& stream);
   void compute(Stream& stream, const Op& op);
+  double jitter_of(const Stream& stream) const;  // factor on the time of the current op
   // is_issued() returns whether a process issues the stream's ops (HostLaunches). issue() returns when the
   // process has issued the current op, which it begins to issue after the previous one.
   bool is_issued(const Stream& stream) const;

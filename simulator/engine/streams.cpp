@@ -299,7 +299,7 @@ sg::s4u::SemaphorePtr Simulation::turn_of(const Stream& stream, const Op& op) co
 
 void Simulation::compute(Stream& stream, const Op& op) {
   const double share = op.share.values.empty() ? op.share.base : amount_here(stream, op.share);
-  const double seconds = share * does(stream).seconds[op.work];
+  const double seconds = share * does(stream).seconds[op.work] * jitter_of(stream);
   const sg::s4u::SemaphorePtr turn = turn_of(stream, op);
   if (!turn) {
     if (options_.launches.blocking && is_issued(stream)) {
@@ -325,6 +325,12 @@ void Simulation::compute(Stream& stream, const Op& op) {
   stream.local_time_s = compute_end(stream, seconds);
   catch_up(stream);
   turn->release();
+}
+
+double Simulation::jitter_of(const Stream& stream) const {
+  const Layout::Class& who = layout_.classes[stream.rank_class];
+  if (!options_.jitter.any() || who.role != kWorkers) return 1;
+  return jitter_factor(options_.jitter, who.ranks.front(), stream.cursor.step(), stream.cursor.op());
 }
 
 bool Simulation::is_issued(const Stream& stream) const {

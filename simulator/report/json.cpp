@@ -165,6 +165,10 @@ ordered_json to_json(const Result& result) {
   json["scenario"] = result.scenario.name;
   json["step_time_s"] = m.step_time_s;
   if (result.uncertainty) json["interval_s"] = {result.uncertainty->low_s, result.uncertainty->high_s};
+  if (m.distribution)
+    json["distribution"] = {{"steps", m.distribution->steps},   {"least_s", m.distribution->least_s},
+                            {"low_s", m.distribution->low_s},   {"median_s", m.distribution->median_s},
+                            {"high_s", m.distribution->high_s}, {"most_s", m.distribution->most_s}};
   json["samples_per_s"] = m.samples_per_s;
   json["tokens_per_s"] = nullptr;  // null if the model has no tokens
   if (m.tokens_per_s > 0) json["tokens_per_s"] = m.tokens_per_s;

@@ -105,8 +105,9 @@ void write_csv(const Result& result, std::ostream& out);
 // Returns the columns of write_csv() with the row's values, quoted if necessary.
 std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result);
 // Returns the range of step times over which the mean is taken: "33.0 ms to 35.6 ms over 8 starting phases of
-// the workers"; empty if the result is not such a mean.
-std::string starting_phases_clause(const Metrics& metrics);
+// the workers", or "the mean of 64 steps, of which 90 % take 33.0 to 35.6 ms"; empty if the result is not such
+// a mean.
+std::string spread_clause(const Metrics& metrics);
 // Returns "data 4 x pipeline 2, 1F1B, micro-batch 2, ring all-reduce, fp32", for example.
 std::string strategy_line(const Scenario& scenario, const Schedule& schedule);
 // Writes Chrome Trace Event JSON; gzipped if `path` ends in ".gz". Throws RunError if it cannot be written.

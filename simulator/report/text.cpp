@@ -89,7 +89,12 @@ std::string asynchrony_sentence(const Result& result) {
 
 }  // namespace
 
-std::string starting_phases_clause(const Metrics& metrics) {
+std::string spread_clause(const Metrics& metrics) {
+  if (const std::optional<StepDistribution>& steps = metrics.distribution) {
+    const TimeScale time(metrics.step_time_s);
+    return fmt::format("the mean of {} steps, of which 90 % take {} to {}, the longest {}", steps->steps,
+                       time(steps->low_s), time(steps->high_s), time(steps->most_s));
+  }
   if (!metrics.asynchrony || !metrics.asynchrony->phases) return "";
   const AsynchronyFigures::StartingPhases& phases = *metrics.asynchrony->phases;
   const TimeScale time(metrics.step_time_s);
@@ -137,7 +142,7 @@ void write_text(const Result& result, std::ostream& out) {
   }
   if (m.mfu > 0) out << "      MFU " << in_percent(m.mfu);
   out << '\n';
-  if (const std::string spread = starting_phases_clause(m); !spread.empty()) out << "  " << spread << '\n';
+  if (const std::string spread = spread_clause(m); !spread.empty()) out << "  " << spread << '\n';
   out << '\n';
 
   write_breakdown(result, out);

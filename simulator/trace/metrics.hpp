@@ -59,6 +59,12 @@ struct HostMemoryUse {
   std::string fullest;  // "node0"
 };
 
+// The times of steps that differ by chance: quantiles in seconds.
+struct StepDistribution {
+  int steps = 0;
+  double least_s = 0, low_s = 0, median_s = 0, high_s = 0, most_s = 0;  // low and high: 5 and 95 % are shorter
+};
+
 struct Metrics {
   double step_time_s = 0;
   double samples = 0;  // trained in the schedule, which may have several optimizer steps
@@ -74,6 +80,7 @@ struct Metrics {
   LinkPlace busiest_place;   // of that link
   double busiest_utilization = 0;
   std::optional<AsynchronyFigures> asynchrony;  // of workers that do not wait for each other
+  std::optional<StepDistribution> distribution;  // if steps differ by chance; then step_time_s is their mean
 };
 
 // Computes the figures of the last step of job 0; for a round of several optimizer steps, of a step's share.

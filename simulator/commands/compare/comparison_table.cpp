@@ -75,7 +75,7 @@ public:
     if (per_sample)
       out << wrapped("Times are per sample, since the steps train different numbers of samples.") << '\n';
     for (const Compared* c : compared_)
-      if (const std::string spread = starting_phases_clause(c->result->metrics); !spread.empty())
+      if (const std::string spread = spread_clause(c->result->metrics); !spread.empty())
         out << wrapped(fmt::format("The step of {} is a mean, {}.", c->letter, spread)) << '\n';
     for (const Compared* c : compared_) {
       if (c == base_) continue;

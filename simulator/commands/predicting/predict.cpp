@@ -9,6 +9,7 @@
 #include "simulator/commands/predicting/known_schedules.hpp"
 #include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/engine/engine.hpp"
+#include "simulator/trace/jittered_steps.hpp"
 #include "simulator/trace/starting_phases.hpp"
 
 namespace rehearse {
@@ -94,7 +95,8 @@ Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPr
   p.plan = std::move(plan);
   Phase phase;
   phase.schedule = p.plan.schedule;
-  phase.repeats = p.plan.schedule->repeats(p.scenario.steps);
+  const Jitter& jitter = p.scenario.engine.jitter;
+  phase.repeats = p.plan.schedule->repeats(jitter.any() ? jitter.steps : p.scenario.steps);
   phase.beyond = p.plan.schedule->beyond();
   Run run;
   run.jobs.push_back({p.scenario.name, {phase}, p.plan.endpoints});
@@ -106,7 +108,8 @@ Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPr
     simulate_starting_phases(p, std::move(run), asynchrony->starts_s, watch.simulation, schedules);
   } else {
     p.trace = execute(run, cluster, options, where, watch.simulation, schedules);
-    p.metrics = evaluate(p.trace, p.scenario, p.plan);
+    p.metrics = jitter.any() ? evaluate_jittered(p.trace, p.scenario, p.plan, jitter.steps)
+                             : evaluate(p.trace, p.scenario, p.plan);
   }
   if (!options.shared_links.empty()) {
     const bool one = options.shared_links.size() == 1;

@@ -137,6 +137,7 @@ void prepare_schedules(KnownSchedules& known, const Scenario& scenario) {
 
 std::optional<Prediction> predict_from_rounds(const Scenario& scenario, const WatchPrediction& watch,
                                               const RoundsEffort& effort, KnownSchedules* known) {
+  if (scenario.engine.jitter.any()) return {};
   if (scenario.data.given) return {};  // schedules of few micro-batches would have several steps
   const int all = scenario.microbatches;
   const std::vector<int> numbers = numbers_to_try(scenario);

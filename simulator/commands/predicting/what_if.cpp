@@ -200,6 +200,7 @@ void explain(Prediction& p, const WatchPrediction& watch) {
   for (std::size_t r = 0; r < kResourceNames.size(); ++r)
     if (uses(p, static_cast<Resource>(r))) used.push_back(static_cast<Resource>(r));
   const bool cheap =
+      !p.scenario.engine.jitter.any() &&  // a single step says little then
       static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
   for (const Resource resource : cheap ? used : std::vector<Resource>())
     runs.emplace_back([&p, resource] { return step_time_with(p, resource); });

@@ -51,10 +51,26 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
   return protocol;
 }
 
+// Parses [simulation.jitter]; the table alone means normal jitter.
+Jitter read_jitter(Section& section, std::uint64_t seed) {
+  Jitter jitter;
+  jitter.kind =
+      static_cast<Jitter::Kind>(section.choice("kind", kJitterKindNames, section.present() ? 1 : 0));
+  jitter.deviation = section.number("deviation", {0, 10}, 0);
+  jitter.per = static_cast<Jitter::Per>(section.choice("per", kJitterPerNames, 0));
+  jitter.steps = static_cast<int>(section.integer("steps", 2, 10'000, 64));
+  jitter.seed = seed;
+  if (jitter.kind == Jitter::Kind::exponential && jitter.deviation > 1)
+    section.refuse("deviation", fmt::format("{} with kind = \"exponential\"", jitter.deviation),
+                   "at most 1, with which all of the time is random");
+  section.finish();
+  return jitter;
+}
+
 // Parses [simulation] into the options of the engine; `chunk_bytes` is in [strategy].
 void read_simulation(Section& section, Scenario& scenario, const std::string& base_folder) {
   EngineOptions& engine = scenario.engine;
-  section.expect({"fidelity", "fold", "steps", "seed", "frame_overhead_bytes", "interference"});
+  section.expect({"fidelity", "fold", "steps", "seed", "frame_overhead_bytes", "interference", "jitter"});
   engine.fidelity = static_cast<Fidelity>(
       section.choice("fidelity", kFidelityNames, static_cast<std::size_t>(Fidelity::automatic)));
   engine.protocol = read_protocol(section, *scenario.cluster, base_folder);
@@ -68,6 +84,9 @@ void read_simulation(Section& section, Scenario& scenario, const std::string& ba
   scenario.steps = static_cast<int>(section.integer("steps", 1, 1000, 1));
   scenario.seed =
       static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
+  Section jitter = section.section("jitter");
+  engine.jitter = read_jitter(jitter, scenario.seed);
+  if (engine.jitter.any()) engine.fold = false;  // ranks differ
 }
 
 // Parses [run], which is for real execution. Simulations only check it, so that one file serves both.
