@@ -52,7 +52,7 @@ Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
   made.scenario = read_command_scenario(arguments.scenario, arguments.overrides, in,
                                         {{"--trace", arguments.output.trace}});
   refuse_offload(made.scenario);
-  refuse_simulated_sizes(made.scenario);
+  refuse_what_is_only_predicted(made.scenario);
   refuse_uneven_vocabulary(made.scenario);
   made.plan = write_schedule(made.scenario);
   check(*made.plan.schedule);

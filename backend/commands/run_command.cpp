@@ -72,7 +72,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
                      "--nccl-choices applies to NCCL's own collectives; allowed with --device gpu (or auto) "
                      "and --collectives library (or auto)");
   refuse_offload(scenario);
-  refuse_simulated_sizes(scenario);
+  refuse_what_is_only_predicted(scenario);
   refuse_uneven_vocabulary(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);

@@ -120,7 +120,7 @@ void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream
                      "verify starts its ranks itself, on this machine; allowed: without mpirun, srun and "
                      "WORLD_SIZE");
   refuse_offload(scenario);
-  refuse_simulated_sizes(scenario);
+  refuse_what_is_only_predicted(scenario);
   refuse_uneven_vocabulary(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);

@@ -135,7 +135,12 @@ void refuse_offload(const Scenario& scenario) {
                       scenario.name, kOffloadNames[static_cast<std::size_t>(to)]));
 }
 
-void refuse_simulated_sizes(const Scenario& scenario) {
+void refuse_what_is_only_predicted(const Scenario& scenario) {
+  if (scenario.data.given)
+    throw InputError(
+        {}, fmt::format("{}: [data] is given; allowed: to leave it out, because real ranks make their "
+                        "batches themselves (rehearse simulate predicts loading)",
+                        scenario.name));
   const Framework& framework = scenario.framework;
   const auto refuse = [&](const char* key, const char* what) {
     throw InputError(

@@ -78,9 +78,9 @@ struct UnfinishedRun {
 // Throws InputError if the scenario offloads data from its devices, because real ranks store everything on
 // them.
 void refuse_offload(const Scenario& scenario);
-// Throws InputError if the framework sends tensors in another size than they are stored in, which can only be
-// predicted.
-void refuse_simulated_sizes(const Scenario& scenario);
+// Throws InputError if the scenario says how batches are loaded, or if the framework sends tensors in another
+// size than they are stored in: both can only be predicted.
+void refuse_what_is_only_predicted(const Scenario& scenario);
 
 // Returns how often the schedule is repeated for the steps and the warm-up of [run].
 int real_repeats(const Scenario& scenario, const Schedule& schedule);
