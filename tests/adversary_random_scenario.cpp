@@ -151,6 +151,21 @@ std::string gradients(Generator& random, int pipeline, int nodes, bool torus) {
   }
 }
 
+// Workers that do not wait for each other may refuse a loader.
+std::string input(Generator& random) {
+  return fmt::format(
+      "\n[data]\nsamples = 1e5\nsample_kb = {}\ndevice_kb = 20\nloader = {{kind = \"{}\", workers = {}, "
+      "prefetch = {}, "
+      "device_batches = {}}}\npreparation.core_ms = {}\nstorage = {{{}}}\ncache.gib = {}\n",
+      pick(random, {"1", "100", "4000"}), pick(random, {"batches", "samples"}), random.below(4),
+      1 + random.below(2), 1 + random.below(2), pick(random, {"0", "0.5", "20"}),
+      pick(random, {"kind = \"none\"", "kind = \"local\", read_gb_per_s = 2",
+                    "kind = \"shared\", read_gb_per_s = 0.5, client_gb_per_s = 0.3",
+                    "kind = \"shared\", read_gb_per_s = 3, reader_gb_per_s = 0.1, latency_us = 500",
+                    "kind = \"shared\", read_gb_per_s = 1, servers = 2"}),
+      pick(random, {"0", "4"}));
+}
+
 std::string split_backward(Generator& random, bool two_parts_a_stage) {
   if (!two_parts_a_stage) return fmt::format("schedule = \"{}\"\n", pick(random, {"zb-h1", "zb-h2"}));
   return fmt::format("schedule = {}\n", pick(random, {"\"zb-h1\"", "\"zb-h2\"", "\"zb-v\"", "\"dualpipe-v\"",
@@ -216,6 +231,7 @@ std::string random_scenario(Generator& random) {
                       sync.find("bucket_") == 0 ? pick(random, {"gloo", "nccl"})  // these need a ring
                                                 : pick(random, {"ideal", "nccl", "tcp"}),
                       pick(random, {"auto", "flow", "analytic", "auto", "flow", "chunk"}));
+  if (random.one_in(5)) text += input(random);
   return text;
 }
 

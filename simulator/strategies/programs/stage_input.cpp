@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "models/text/error.hpp"
 #include "simulator/strategies/programs/stage_program.hpp"
@@ -108,8 +109,17 @@ int rounds_of_input(const Scenario& scenario, int steps) {
 
 void complete_input(StepPlan& plan) {
   if (!plan.input) return;
+  constexpr int kMostBatches = 1024;  // of a schedule of several steps
   Schedule& schedule = plan.schedule;
   const int rounds = rounds_of_input(plan.scenario, schedule.optimizer_steps);
+  const std::int64_t batches = std::int64_t{rounds} * schedule.optimizer_steps * plan.scenario.microbatches;
+  if (rounds > 1 && batches > kMostBatches)
+    throw InputError(
+        {plan.scenario.name, 0, 0},
+        fmt::format("data.loader.workers is {} and data.loader.prefetch {}, so that loading repeats "
+                    "after {} batches; allowed: after at most {}",
+                    plan.scenario.data.loader.workers, plan.scenario.data.loader.prefetch, batches,
+                    kMostBatches));
   if (rounds > 1 && schedule.has_control_ops())
     throw InputError(
         {plan.scenario.name, 0, 0},
