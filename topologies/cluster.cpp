@@ -226,6 +226,19 @@ private:
 
 }  // namespace
 
+int Cluster::group_of_node(int node) const {
+  int group = -1;
+  while (group + 1 < static_cast<int>(groups_.size()) &&
+         groups_[static_cast<std::size_t>(group) + 1].first_node <= node)
+    ++group;
+  return group;
+}
+
+const Device& Cluster::device_of_node(int node) const {
+  const int group = group_of_node(node);
+  return group < 0 ? node_.device : groups_[static_cast<std::size_t>(group)].device;
+}
+
 int Cluster::storage_endpoints() const {
   switch (storage_.kind) {
     case Storage::Kind::none:
@@ -331,25 +344,29 @@ std::vector<SlowPart> slow_parts_of(const ClusterParts& parts, const Cluster& cl
 
 std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
   ClusterParts filled = parts;
+  for (const ClusterParts::Group& group : parts.groups) filled.nodes += group.nodes;
   if (parts.storage.kind == Storage::Kind::shared) filled.server_nodes += parts.storage.servers;
   Checker(filled).check();
   Fabric& fabric = filled.fabric;
   if (fabric.link_bandwidth <= 0) fabric.link_bandwidth = parts.node.nic_bandwidth;
-  if (fabric.kind == Fabric::Kind::ring) fabric.dims = {parts.nodes + filled.server_nodes};
+  if (fabric.kind == Fabric::Kind::ring) fabric.dims = {filled.nodes + filled.server_nodes};
   if (fabric.kind == Fabric::Kind::dragonfly) {
     const std::int64_t a_group = std::int64_t{fabric.routers_per_group} * fabric.nodes_per_router;
     if (fabric.groups == 0)
       fabric.groups =
-          static_cast<int>((std::int64_t{parts.nodes} + filled.server_nodes + a_group - 1) / a_group);
+          static_cast<int>((std::int64_t{filled.nodes} + filled.server_nodes + a_group - 1) / a_group);
     if (fabric.global_bandwidth <= 0) fabric.global_bandwidth = fabric.link_bandwidth;
   }
   lay_cables(fabric, parts.node);
   auto cluster = std::make_shared<Network>(filled);
   cluster->slow_parts = slow_parts_of(parts, *cluster);
   const bool gpus = parts.node.device.compute_capability > 0;
+  std::string others;
+  for (const ClusterParts::Group& group : parts.groups)
+    others += fmt::format(" + {} with {}", with_commas(group.nodes), group.device.name);
   cluster->title =
-      fmt::format("{} x {}{} ({} {}{})", with_commas(parts.nodes), parts.name.empty() ? "node" : parts.name,
-                  parts.changes, with_commas(cluster->devices()), gpus ? "GPU" : "device",
+      fmt::format("{} x {}{}{} ({} {}{})", with_commas(parts.nodes), parts.name.empty() ? "node" : parts.name,
+                  parts.changes, others, with_commas(cluster->devices()), gpus ? "GPU" : "device",
                   cluster->devices() == 1 ? "" : "s");
   return with_storage(std::move(cluster), parts.storage);
 }

@@ -119,6 +119,12 @@ struct Fabric {
   PortPower port_power;
 };
 
+// Nodes whose devices are of another kind, up to the next group or the last node.
+struct NodeGroup {
+  int first_node = 0;
+  Device device;
+};
+
 struct SlowLink {
   std::string name;
   double factor = 1;
@@ -161,6 +167,11 @@ public:
   const Node& node() const { return node_; }
   const Fabric& fabric() const { return fabric_; }
   int nodes() const { return nodes_; }
+  // Nodes with devices of another kind than node().device, the last ones of the cluster; all else is the
+  // same.
+  const std::vector<NodeGroup>& groups() const { return groups_; }
+  int group_of_node(int node) const;  // -1: none
+  const Device& device_of_node(int node) const;
   int server_nodes() const { return server_nodes_; }
   const Storage& storage() const { return storage_; }
   int devices() const { return nodes_ * node_.devices; }
@@ -198,8 +209,8 @@ public:
   // its device). Throws std::out_of_range if the node has no such NIC. The latency of a route is the sum of
   // its links' latencies. A device and its node's processor are connected by PCIe (through the uplinks of the
   // PCIe switches between them if the node has any, else through the processor's own link); without PCIe
-  // there is no link between them. Routes from and to storage end in the memory of the other end's node; those
-  // to the drives of another node do not exist (std::out_of_range).
+  // there is no link between them. Routes from and to storage end in the memory of the other end's node;
+  // those to the drives of another node do not exist (std::out_of_range).
   virtual void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const = 0;
   // Returns the size of the blocks of consecutive nodes, counted from node 0, that can change places with one
   // another: every route, bandwidth and latency moves along. 0: none are known to have this property, as with
@@ -218,6 +229,7 @@ protected:
   Fabric fabric_;
   int nodes_ = 1;
   int server_nodes_ = 0;
+  std::vector<NodeGroup> groups_;
   Storage storage_;
   std::map<int, double> device_factors_;
   // Factors on all devices or all processors (topologies/faster.hpp).
@@ -238,6 +250,11 @@ struct ClusterParts {
   Fabric fabric;
   int nodes = 1;
   int server_nodes = 0;
+  struct Group {
+    int nodes = 1;
+    Device device;
+  };
+  std::vector<Group> groups;  // further nodes, behind `nodes`
   Storage storage;
   // For fabric kind `links`: ends are "nodeI", "serverI" or switch names. The cables carry the latency;
   // routes include the NICs' links (with latency 0) only if nic_bandwidth is given. All nodes must be

@@ -14,6 +14,7 @@ public:
     processor_speed_ *= factors.processors;
     if (factors.device) node_.device = *factors.device;
     node_.device.memory_bandwidth.value *= factors.device_memory;
+    for (NodeGroup& group : groups_) group.device.memory_bandwidth.value *= factors.device_memory;
     for (double* link : {&node_.device_bandwidth, &node_.host_link_bandwidth, &node_.host_links_bandwidth})
       *link *= factors.intra_node_links;
     for (double* rate :

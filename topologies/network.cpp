@@ -19,6 +19,12 @@ Network::Network(const ClusterParts& parts) {
   nodes_ = parts.nodes;
   server_nodes_ = parts.server_nodes;
   total_nodes_ = nodes_ + server_nodes_;
+  int first = nodes_;
+  for (const ClusterParts::Group& group : parts.groups) first -= group.nodes;
+  for (const ClusterParts::Group& group : parts.groups) {
+    groups_.push_back({first, group.device});
+    first += group.nodes;
+  }
 
   if (node_.interconnect == Node::Interconnect::nvswitch) nvlinks_ = 2 * node_.devices;
   if (node_.interconnect == Node::Interconnect::nvlink_mesh) {
@@ -198,7 +204,7 @@ LinkPlace Network::link_place(LinkId l) const {
 }
 
 int Network::nodes_per_equal_block() const {
-  if (graph_ || !slow_.empty() || !device_factors_.empty()) return 0;
+  if (graph_ || !slow_.empty() || !device_factors_.empty() || !groups_.empty()) return 0;
   return wiring_ ? wiring_->nodes_per_equal_block() : 1;
 }
 

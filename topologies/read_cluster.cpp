@@ -184,6 +184,22 @@ void read_links(Section& section, ClusterParts& parts) {
   }
 }
 
+// Parses [[cluster.group]]: further nodes, which differ in their devices.
+void read_groups(Section& section, ClusterParts& parts) {
+  for (Section& one : section.sections("group")) {
+    ClusterParts::Group group;
+    group.nodes = static_cast<int>(one.integer("nodes", 1, kMost, 1));
+    checked_preset(one, "device", "topologies/devices");
+    group.device = device_preset(one.text("device"));
+    const bool gpus = parts.node.device.compute_capability > 0;
+    if ((group.device.compute_capability > 0) != gpus)
+      one.refuse("device", '"' + group.device.name + '"',
+                 gpus ? "a GPU, as the other nodes have" : "a processor, as the other nodes have");
+    one.finish();
+    parts.groups.push_back(std::move(group));
+  }
+}
+
 void read_slow(Section& section, ClusterParts& parts) {
   std::vector<Section> slow = section.sections("slow");
   if (slow.empty()) return;
@@ -346,7 +362,7 @@ std::vector<std::string> cluster_names() {
 std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder,
                                             const Storage& storage) {
   section.expect({"preset", "file", "name", "title", "basis", "sources", "nodes", "server_nodes",
-                  "devices_per_node", "node", "fabric", "link", "slow"});
+                  "devices_per_node", "node", "fabric", "link", "slow", "group"});
   ClusterParts parts;
   parts.place = section.place();
   parts.storage = storage;
@@ -391,6 +407,7 @@ std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string&
     read_links(file && !section.has("link") ? file->root : section, parts);
   else if (section.has("link"))
     section.refuse("link", "given", "only with kind = \"links\"");
+  read_groups(section, parts);
   read_slow(section, parts);
   return make_cluster(parts);
 }

@@ -176,7 +176,7 @@ double work_time_s(const Work& work, const Device& device, double speed) {
 }
 
 Device device_at(const Cluster& cluster, Endpoint endpoint) {
-  if (endpoint < cluster.devices()) return cluster.node().device;
+  if (endpoint < cluster.devices()) return cluster.device_of_node(cluster.node_of(endpoint));
   Device device = device_preset("cpu-core");
   for (Sourced& peak : device.peak_flops) peak.value *= cluster.node().cpu_cores;
   const double given = cluster.node().cpu_memory_bandwidth;

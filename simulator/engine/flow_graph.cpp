@@ -82,6 +82,9 @@ private:
           const bool processor = endpoint >= cluster_.devices();
           colour = mix_hash(
               colour, std::bit_cast<std::uint64_t>(processor ? -1.0 : cluster_.device_factor(endpoint)));
+          if (!processor && !cluster_.groups().empty())
+            colour = mix_hash(
+                colour, static_cast<std::uint64_t>(2 + cluster_.group_of_node(cluster_.node_of(endpoint))));
           if (const auto it = events_at.find(endpoint); it != events_at.end())
             colour = mix_hash(colour, it->second);
           if (const double start_s =

@@ -1,6 +1,7 @@
 #include "simulator/trace/metrics.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "models/text/error.hpp"
 #include "simulator/trace/rows.hpp"
@@ -8,6 +9,37 @@
 namespace rehearse {
 
 namespace {
+
+// What the workers' devices have, which can be of several kinds.
+struct UsedDevices {
+  std::map<int, int> devices_of_group;  // -1: the nodes outside of all groups
+  const Cluster& cluster;
+
+  UsedDevices(const Cluster& of, const std::vector<int>& endpoints, int workers) : cluster(of) {
+    if (of.groups().empty())
+      devices_of_group[-1] = workers;
+    else
+      for (int rank = 0; rank < workers; ++rank)
+        ++devices_of_group[of.group_of_node(of.node_of(endpoints[static_cast<std::size_t>(rank)]))];
+  }
+  const Device& device(int group) const {
+    return group < 0 ? cluster.node().device : cluster.groups()[static_cast<std::size_t>(group)].device;
+  }
+  double mean_peak(Precision precision) const {
+    double sum = 0, devices = 0;
+    for (const auto& [group, count] : devices_of_group) {
+      sum += count * device(group).peak_flops[static_cast<std::size_t>(precision)].value;
+      devices += count;
+    }
+    return sum / devices;
+  }
+  double least_memory_bytes() const {
+    double least = device(devices_of_group.begin()->first).memory_bytes.value;
+    for (const auto& [group, count] : devices_of_group)
+      least = std::min(least, device(group).memory_bytes.value);
+    return least;
+  }
+};
 
 bool is_asynchronous(const Trace& trace, int job) {
   return trace.run.jobs[job].phases.back().schedule->asynchrony.has_value();
@@ -89,15 +121,15 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
     all_flops += ranks * (work.model_flops + work.extra_flops);
   }
   const double device_seconds = schedule_s * metrics.devices;
-  const Device& device = scenario.cluster->node().device;
-  const double peak = device.peak_flops[static_cast<std::size_t>(scenario.training.precision)].value;
+  const UsedDevices used(*scenario.cluster, plan.endpoints, metrics.devices);
+  const double peak = used.mean_peak(scenario.training.precision);
   metrics.model_tflops_per_device = model_flops / device_seconds / 1e12;
   metrics.mfu = peak > 0 ? model_flops / device_seconds / peak : 0;
   metrics.hfu = peak > 0 ? all_flops / device_seconds / peak : 0;
 
   metrics.breakdown = break_down(trace, 0);
   metrics.breakdown.scale(1 / steps_of_schedule);
-  metrics.memory = memory_use(trace, 0, device.memory_bytes.value);
+  metrics.memory = memory_use(trace, 0, used.least_memory_bytes());
 
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
     metrics.host_memory =
