@@ -7,6 +7,7 @@
 
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
+#include "simulator/trace/link_timeline.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"
@@ -37,6 +38,7 @@ std::string scenario(int nodes, int devices, int microbatches, const std::string
 struct InputOutcome {
   Scenario scenario;
   Metrics metrics;
+  Trace trace;
 };
 
 InputOutcome input_outcome(const std::string& text) {
@@ -45,8 +47,8 @@ InputOutcome input_outcome(const std::string& text) {
   const Plan plan = write_schedule(run.scenario);
   Run job = one_job(*plan.schedule, plan.endpoints, plan.schedule->repeats(run.scenario.steps));
   job.jobs.front().phases.front().beyond = plan.schedule->beyond();
-  const Trace trace = simulate_in_child(job, *run.scenario.cluster, run.scenario.engine);
-  run.metrics = evaluate(trace, run.scenario, plan);
+  run.trace = simulate_in_child(job, *run.scenario.cluster, run.scenario.engine);
+  run.metrics = evaluate(run.trace, run.scenario, plan);
   CHECK(run.metrics.breakdown.total_s() == Approx(run.metrics.step_time_s).epsilon(1e-9));
   return run;
 }
@@ -164,4 +166,17 @@ TEST_CASE("input: a cache takes its share of the reads away") {
   CHECK(run.metrics.step_time_s == Approx(0.5 * kSample / 0.01e9).epsilon(1e-9));
   const InputOutcome all = input_outcome(scenario(1, 1, 1, storage + "cache.gib = 1\n"));
   CHECK(all.metrics.step_time_s == Approx(kComputed).epsilon(1e-9));
+}
+
+TEST_CASE("input: what is read appears on the timelines of its links") {
+  // 2 nodes of 2 devices, folded; a repetition has 4 batches (2 workers, 2 each ahead), of which 4 are
+  // recorded.
+  const InputOutcome run = input_outcome(
+      scenario(2, 2, 1, "loader.workers = 2\nstorage = {kind = \"local\", read_gb_per_s = 0.05}\n"));
+  const std::vector<LinkTimeline> links = link_timelines(run.trace, *run.scenario.cluster, 1, 200);
+  REQUIRE(links.size() == 1);
+  CHECK(run.scenario.cluster->link_name(links[0].link) == "node0.drive.out");
+  double bytes = 0;
+  for (const double bytes_per_s : links[0].bytes_per_s) bytes += bytes_per_s * run.trace.end_s / 200;
+  CHECK(bytes == Approx(4 * 4 * 2 * kSample).epsilon(1e-9));
 }

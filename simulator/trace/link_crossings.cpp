@@ -27,7 +27,7 @@ const std::vector<LinkCrossings::Part>& LinkCrossings::parts(std::size_t row) {
   if (op.kind == OpKind::exchange) {
     for (std::size_t part = 0; part < op.messages.size(); ++part) {
       const Message& message = op.messages[part];
-      if (message.direction == Message::Direction::send)
+      if (message.direction == Message::Direction::send || message.access.one_sided)
         parts_.push_back({pattern_of(row, static_cast<int>(part)), message.bytes.at(role, rank)});
     }
     return parts_;
@@ -62,7 +62,8 @@ int LinkCrossings::pattern_of(std::size_t row, int part) {
       const Transfer& transfer = communication.transfers[number];
       if (transfer.collective) {
         add_collective(schedule, job, number, communication.slots_of(program)[slot], first + rank, sums);
-      } else if (transfer.ranks.front() == first + rank) {
+      } else if (transfer.ranks.front() == first + rank ||
+                 communication.slots_of(program)[slot].access.one_sided) {
         add_route(job.endpoints[transfer.ranks[0]], job.endpoints[transfer.ranks[1]], -1, 1, sums);
       }
     }
