@@ -22,17 +22,18 @@ TEST_CASE("a wrong argument is named, and the nearest right one") {
            Case{"simulate a.toml --fromat json",
                 "simulate: unknown option \"--fromat\"; did you mean \"--format\"?; allowed: --help, --set, "
                 "--format, "
-                "--trace, --memory, --memory-trace, --no-fold, --strict, --uncertainty, --advice, --progress\n"},
+                "--trace, --memory, --memory-trace, --no-fold, --strict, --uncertainty, --advice, "
+                "--progress\n"},
            Case{"simulate a.toml --fromat=json",
                 "simulate: unknown option \"--fromat\"; did you mean \"--format\"?"},
            Case{"--vresion",
                 "unknown option \"--vresion\"; did you mean \"--version\"?; allowed: --help, --version\n"},
            Case{"simulate a.toml --format jsn",
                 "--format: is \"jsn\"; allowed: text, json, csv; did you mean \"json\"?"},
-           Case{
-               "list modls",
-               "WHAT: is \"modls\"; allowed: models, clusters, devices, strategies, frameworks; did you mean "
-               "\"models\"?"},
+           Case{"list modls",
+                "WHAT: is \"modls\"; allowed: models, clusters, devices, strategies, frameworks, inputs; did "
+                "you mean "
+                "\"models\"?"},
        }) {
     CAPTURE(one.arguments);
     const Outcome run = run_rehearse(one.arguments);

@@ -98,7 +98,7 @@ TEST_CASE("bash completes subcommands, options, their values, presets and files"
            Case{{"kernel", "ge"}, {"gemm"}, ""},
            Case{{"kernel", "gemm", "--device", ""}, {}, "a100-80"},
            Case{{"kernel", "gemm", "--device", "sce"}, {"scenario.toml", "scenes"}, ""},
-           Case{{"list", ""}, {"models", "clusters", "devices", "strategies", "frameworks"}, ""},
+           Case{{"list", ""}, {"models", "clusters", "devices", "strategies", "frameworks", "inputs"}, ""},
            Case{{"show", "gpt3-175"}, {"gpt3-175b"}, ""},
            Case{{"show", "pytorch-dd"}, {"pytorch-ddp"}, ""},
            Case{{"show", "gpi"}, {"gpipe"}, ""},

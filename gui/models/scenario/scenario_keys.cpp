@@ -16,8 +16,8 @@ namespace rehearse::gui {
 
 namespace {
 
-const QStringList kSections = {"model",      "training", "cluster",   "strategy",
-                               "simulation", "run",      "framework", "cost"};
+const QStringList kSections = {"model", "training",  "cluster", "strategy", "simulation",
+                               "run",   "framework", "cost",    "data"};
 
 // Returns "cluster.slow" for "cluster.slow[0]".
 QString without_numbers(QString path) {
@@ -37,7 +37,12 @@ QStringList names_for(const QString& path) {
   if (path == "cluster.preset") return quoted(preset_names("topologies"));
   if (path == "strategy.preset") return quoted(preset_names("simulator/strategies"));
   if (path == "training.framework") return quoted(preset_names("simulator/frameworks"));
-  if (path.endsWith(".device.preset") || path.endsWith(".node.device")) return quoted(device_names());
+  if (path == "data.dataset") return quoted(preset_names("simulator/input/datasets"));
+  if (path == "data.loader.preset") return quoted(preset_names("simulator/input/loaders"));
+  if (path == "data.preparation.preset") return quoted(preset_names("simulator/input/preparations"));
+  if (path == "data.storage.preset") return quoted(preset_names("simulator/input/storages"));
+  if (path.endsWith(".device.preset") || path.endsWith(".node.device") || path == "cluster.group.device")
+    return quoted(device_names());
   return {};
 }
 
@@ -268,6 +273,7 @@ std::shared_ptr<const std::vector<ScenarioKey>> scenario_keys() {
   if (!templates.empty()) {
     const std::string base = templates.back().path.toStdString();
     collector.read_file(base, {"cluster.slow=[{factor=0.5, link=\"nic\"}]"});
+    collector.read_file(base, {"cluster.group=[{nodes=1, device=\"v100\"}]"});
     for (const std::string& name : preset_names("topologies"))
       collector.read_file(base, {"cluster.preset=" + name});
   }
