@@ -14,7 +14,7 @@ struct Jitter {
   double deviation = 0;  // standard deviation
   // What has a factor of its own: each op of each step, each step of a rank, or each rank.
   enum class Per { op, step, device } per = Per::op;
-  int steps = 64;  // that are measured
+  int steps = 0;  // that are measured; 0: as many as are cheap
   std::uint64_t seed = 1;
   bool any() const { return kind != Kind::none && deviation > 0; }
 };

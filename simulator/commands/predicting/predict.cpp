@@ -88,6 +88,18 @@ void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vec
   p.trace.engine.events = events;
 }
 
+// Returns the number of steps of random length that are simulated without being asked for, every rank on its
+// own.
+int cheap_steps(const Schedule& schedule) {
+  constexpr double kMostOps = 5e6, kFewest = 8, kMost = 64;
+  double ops = 0;
+  for (std::size_t role = 0; role < schedule.roles.size(); ++role)
+    for (int rank = 0; rank < schedule.roles[role].size(); ++rank)
+      if (const int program = schedule.program_of(static_cast<int>(role), rank); program >= 0)
+        ops += static_cast<double>(schedule.programs[static_cast<std::size_t>(program)].ops.size());
+  return static_cast<int>(std::clamp(kMostOps / std::max(1.0, ops), kFewest, kMost));
+}
+
 Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch,
                         Schedules schedules) {
   Prediction p;
@@ -95,7 +107,8 @@ Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPr
   p.plan = std::move(plan);
   Phase phase;
   phase.schedule = p.plan.schedule;
-  const Jitter& jitter = p.scenario.engine.jitter;
+  Jitter& jitter = p.scenario.engine.jitter;
+  if (jitter.any() && jitter.steps == 0) jitter.steps = cheap_steps(*p.plan.schedule);
   phase.repeats = p.plan.schedule->repeats(jitter.any() ? jitter.steps : p.scenario.steps);
   phase.beyond = p.plan.schedule->beyond();
   Run run;

@@ -58,7 +58,7 @@ Jitter read_jitter(Section& section, std::uint64_t seed) {
       static_cast<Jitter::Kind>(section.choice("kind", kJitterKindNames, section.present() ? 1 : 0));
   jitter.deviation = section.number("deviation", {0, 10}, 0);
   jitter.per = static_cast<Jitter::Per>(section.choice("per", kJitterPerNames, 0));
-  jitter.steps = static_cast<int>(section.integer("steps", 2, 10'000, 64));
+  jitter.steps = static_cast<int>(section.integer("steps", 2, 10'000, 0));
   jitter.seed = seed;
   if (jitter.kind == Jitter::Kind::exponential && jitter.deviation > 1)
     section.refuse("deviation", fmt::format("{} with kind = \"exponential\"", jitter.deviation),
