@@ -152,6 +152,7 @@ TEST_CASE("input: storage on the fabric takes the bandwidth of network cards") {
   CHECK(run.scenario.cluster->server_nodes() == 0);
   CHECK(run.metrics.step_time_s == Approx(8 * kSample / 0.1e9).epsilon(1e-6));
   CHECK(run.metrics.busiest_link.starts_with("storage"));
+  CHECK(run.metrics.network_bytes_per_step == Approx(8 * kSample));
   // Servers that are faster than their cards: the 4 MiB of each take as long as a card takes for them.
   const InputOutcome narrow =
       input_outcome(scenario(2, 16, 1, "storage = {kind = \"shared\", read_gb_per_s = 10, servers = 1}\n"));
@@ -179,4 +180,5 @@ TEST_CASE("input: what is read appears on the timelines of its links") {
   double bytes = 0;
   for (const double bytes_per_s : links[0].bytes_per_s) bytes += bytes_per_s * run.trace.end_s / 200;
   CHECK(bytes == Approx(4 * 4 * 2 * kSample).epsilon(1e-9));
+  CHECK(run.metrics.network_bytes_per_step == 0);  // drives are not on the network
 }

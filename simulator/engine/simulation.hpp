@@ -193,7 +193,7 @@ private:
   void drive_together(int job, const std::vector<Matched>& matched);
   void complete(const Matched& matched, double end_s);
   void wait_for_transfers(Stream& stream);
-  void account(int flow, double payload_bytes, int messages = 1);
+  void account(int flow, double payload_bytes, int messages = 1, bool on_network = true);
   void help(int job, const std::function<void()>& code);  // in a separate actor
 
   // interference.cpp: computation beside collectives

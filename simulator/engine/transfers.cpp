@@ -40,10 +40,10 @@ TransferCost Simulation::at_latency_factor(TransferCost cost) const {
   return cost;
 }
 
-void Simulation::account(int flow, double payload_bytes, int messages) {
+void Simulation::account(int flow, double payload_bytes, int messages, bool on_network) {
   const FlowClass& f = layout_.flows[flow];
   for (const FlowClass::Crossing& c : f.crossings) link_bytes_[c.link_class] += payload_bytes * c.weight;
-  bytes_total_ += payload_bytes * f.hops * f.members;
+  if (on_network) bytes_total_ += payload_bytes * f.hops * f.members;
   events_ += messages;
 }
 
@@ -85,7 +85,7 @@ Simulation::Matched Simulation::match_access(int number, const Call& call) {
   m.analytic = is_analytic(transfer);
   m.latency_s = m.delay_s = transfer.shape.hop_latency_s * options_.latency_factor;
   const int flow = transfer.flows.front();
-  account(flow, call.bytes);
+  account(flow, call.bytes, 1, cluster_.storage().servers > 0);
   send_on(flow, call.bytes, m);
   m.ahead = runs_ahead_ && !in_time_[number];
   m.begin_s = call.ready_s;
