@@ -190,7 +190,6 @@ private:
       transfer.collective = collective;
       transfer.pairwise = info.course == Course::pairs;
       transfer.channels = info.channels;
-      transfer.access = info.access;
       transfer.shape = info.shape;
       transfer.first_rank = g_.ranks[info.ranks[0]].rank;
       transfer.second_rank = g_.ranks[info.ranks.back()].rank;

@@ -45,7 +45,6 @@ struct TransferClass {
   std::vector<int> participants;
   std::vector<int> flows;  // classes: one of a message, one for each class of channels of a collective
   int channels = 1;
-  Access access;  // of a message
   TransferShape shape;
   int first_rank = 0, second_rank = 0;  // ends of a message in the representative transfer
   int members = 1;

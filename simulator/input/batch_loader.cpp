@@ -7,22 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/schedule/program_edit.hpp"
+
 namespace rehearse {
 namespace {
 
-int add(Program& program, int stream, Op op) {
-  op.stream = stream;
+int add_input(Program& program, const std::string& stream, Op op) {
+  op.stream = stream_named(program, stream);
   op.pass = Pass::data;
   op.purpose = Purpose::input;
-  program.ops.push_back(std::move(op));
-  return static_cast<int>(program.ops.size()) - 1;
-}
-
-int stream_named(Program& program, const std::string& name) {
-  const auto known = std::find(program.streams.begin(), program.streams.end(), name);
-  if (known == program.streams.end()) program.streams.push_back(name);
-  return static_cast<int>(std::find(program.streams.begin(), program.streams.end(), name) -
-                          program.streams.begin());
+  return add_op(program, std::move(op));
 }
 
 bool loads(const Op& op) {
@@ -78,7 +72,7 @@ LoadedBatch load_batch(Program& program, const BatchLoader& loader, int microbat
   copy.microbatch = microbatch;
   copy.host_action = HostAction::copy_to_device;
   if (loader.copies) copy.host_bytes = loading.device_bytes;
-  copy.after = {{add(program, stream_named(program, "loader"), std::move(op))}};
+  copy.after = {{add_input(program, "loader", std::move(op))}};
 
   Tensor place;
   place.kind = TensorKind::batch;
@@ -89,7 +83,7 @@ LoadedBatch load_batch(Program& program, const BatchLoader& loader, int microbat
   const int tensor = static_cast<int>(known - program.tensors.begin());
   if (known == program.tensors.end()) program.tensors.push_back(std::move(place));
   copy.writes = {tensor};
-  return {add(program, stream_named(program, "input"), std::move(copy)), tensor};
+  return {add_input(program, "input", std::move(copy)), tensor};
 }
 
 void connect_batches(Program& program, const BatchLoader& loader) {
@@ -128,12 +122,8 @@ void connect_batches(Program& program, const BatchLoader& loader) {
     if (loader.loader.workers == 0) {  // the training process loads when it has nothing else to do
       if (its.before >= 0)
         load.after.push_back({its.before, 0});
-      else
-        for (int i = static_cast<int>(program.ops.size()) - 1; i >= 0; --i)
-          if (program.ops[static_cast<std::size_t>(i)].stream == 0) {
-            load.after.push_back({i, 1});
-            break;
-          }
+      else if (const int last = last_op_of_stream(program, 0); last >= 0)
+        load.after.push_back({last, 1});
     }
     const int tensor = tensors[static_cast<std::size_t>(number % places)];
     program.ops[static_cast<std::size_t>(its.copy)].writes = {tensor};

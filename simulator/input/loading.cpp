@@ -22,10 +22,22 @@ double alone_bytes_per_s(const Data& data, const Cluster& cluster) {
   return least;
 }
 
-}  // namespace
-
+// Returns by how much preparation is slowed down where the workers of a node's devices outnumber its cores.
 double core_contention(const DataLoader& loader, const Node& node) {
   return std::max(1.0, static_cast<double>(loader.workers) * node.devices / std::max(1, node.cpu_cores));
+}
+
+}  // namespace
+
+int cores_of_device(const Node& node) {
+  return node.cpu_cores / node.devices;
+}
+
+double cache_of_all_gib(const Data& data, const Node& node) {
+  constexpr double kFreeMemory = 0.8, kGiB = 1073741824;  // of a host, beside the processes
+  const double all = data.samples * data.sample_bytes;
+  const bool helps = data.storage.kind != Storage::Kind::none && all > data.cache_bytes;
+  return helps && all <= kFreeMemory * node.cpu_memory_bytes ? std::ceil(all / kGiB) : 0;
 }
 
 BatchLoading batch_loading(const Data& data, const Cluster& cluster, double samples, int devices) {

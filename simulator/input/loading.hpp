@@ -30,9 +30,12 @@ struct BatchLoading {
 // `devices`: that train, from the first one of the cluster on.
 BatchLoading batch_loading(const Data& data, const Cluster& cluster, double samples, int devices);
 
-// Returns by how much preparation is slowed down where the workers of a node's devices outnumber its cores;
-// at least 1.
-double core_contention(const DataLoader& loader, const Node& node);
+// Returns the cores of a node for each of its devices, the most workers that do not slow one another down.
+int cores_of_device(const Node& node);
+
+// Returns the size in GiB of the cache with which a node never reads twice from the storage; 0 if it has such
+// a cache, if nothing is read, or if host memory has no room for it beside the processes.
+double cache_of_all_gib(const Data& data, const Node& node);
 
 // Returns how many optimizer steps of `microbatches` a schedule must have, so that it is the same when it
 // repeats: each worker loads as many batches, and what is loaded ahead belongs to this repetition or the next

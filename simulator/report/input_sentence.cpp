@@ -10,17 +10,17 @@
 namespace rehearse {
 namespace {
 
-constexpr double kGB = 1e9, kGiB = 1073741824;
+constexpr double kGB = 1e9;
 
 std::string gb_per_s(double bytes_per_s) {
   return with_digits(bytes_per_s / kGB, 3) + " GB/s";
 }
 
-// Workers that load as fast as the devices train; 0: the cores do not suffice.
+// Advises as many workers as load what the devices train, at most one for each core.
 WayOut more_workers(const Result& result, const InputRates& rates, double wanted_per_s) {
   const Scenario& s = result.scenario;
   const Node& node = s.cluster->node();
-  const int now = std::max(1, s.data.loader.workers), cores = node.cpu_cores / node.devices;
+  const int now = std::max(1, s.data.loader.workers), cores = cores_of_device(node);
   const int then = static_cast<int>(std::ceil(now * wanted_per_s / rates.workers - 1e-9));
   const std::string noun = device_noun(node.device);
   if (then <= cores)
@@ -37,18 +37,16 @@ WayOut more_workers(const Result& result, const InputRates& rates, double wanted
           "samples that are stored prepared, or prepared on the GPUs"};
 }
 
-// What the storage, or a cache of all samples in the nodes' memory, would have to be.
+// Advises the bandwidth of a storage that suffices, or a cache of all samples in the nodes' memory.
 WayOut more_storage(const Result& result, const InputRates& rates, double wanted_per_s) {
   const Scenario& s = result.scenario;
   const double needed = rates.storage_bytes_per_s * wanted_per_s / rates.storage;
   WayOut way{fmt::format("the storage would have to deliver {}, {} more", gb_per_s(needed),
                          gb_per_s(needed - rates.storage_bytes_per_s)),
              {}};
-  const double all = s.data.samples * s.data.sample_bytes;
-  constexpr double kFreeMemory = 0.8;  // of a host, beside the processes
-  if (all > 0 && all <= kFreeMemory * s.cluster->node().cpu_memory_bytes && s.data.cache_bytes < all) {
-    way.why += fmt::format(", or a cache of {:.0f} GiB in each node hold all samples", std::ceil(all / kGiB));
-    way.sets = {fmt::format("data.cache.gib={:.0f}", std::ceil(all / kGiB))};
+  if (const double gib = cache_of_all_gib(s.data, s.cluster->node()); gib > 0) {
+    way.why += fmt::format(", or a cache of {:.0f} GiB in each node hold all samples", gib);
+    way.sets = {fmt::format("data.cache.gib={:.0f}", gib)};
   }
   return way;
 }

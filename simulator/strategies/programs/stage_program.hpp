@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simulator/scenario/scenario.hpp"
+#include "simulator/schedule/program_edit.hpp"
 #include "simulator/schedule/schedule.hpp"
 #include "simulator/strategies/layout/stages.hpp"
 #include "simulator/strategies/programs/algorithm.hpp"
@@ -41,7 +42,7 @@ struct StepPlan {
   std::vector<int> endpoints;      // by rank: the workers'; code that adds a role appends its endpoints
   std::vector<std::string> notes;  // assumptions worth reporting, one sentence each
   std::shared_ptr<AlgorithmChoice> algorithms;  // chooses the algorithms of all-reduces
-  std::optional<BatchLoader> input;  // nothing: batches are there when they are needed
+  std::optional<BatchLoader> input;             // nothing: batches are there when they are needed
   Schedule schedule;
   // If strategy.overlap_passes: by stage, where each pass begins in its program, and where the last one ends.
   std::vector<std::vector<int>> first_ops;
@@ -96,13 +97,6 @@ using BucketRule = std::function<std::vector<Bucket>(const LayerRange& layers)>;
 StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic, const BucketRule& rule);
 // Ends a step that has no optimizer op once the last sends have ended.
 void end_stage(StepPlan& plan, StageProgram& stage);
-
-int find_stream(const Program& program, const std::string& name);  // -1 if there is none
-int stream_named(Program& program, const std::string& name);       // adds the stream if there is none
-int add_tensor(Program& program, Tensor tensor);
-int add_op(Program& program, Op op);                        // returns the op's index
-int last_op_of_stream(const Program& program, int stream);  // -1 if the stream has no ops, or if there is no
-                                                            // such stream
 
 // Returns the condition that makes a worker a member of the stage.
 std::vector<At> at_stage(const StepPlan& plan, int stage);
