@@ -1,4 +1,4 @@
-// Varies how long computations take: noise of devices and systems.
+// Defines jitter: computations that take times of random length.
 #pragma once
 
 #include <array>

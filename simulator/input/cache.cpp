@@ -64,7 +64,6 @@ double hit_rate(CachePolicy policy, double fits, bool shuffled, int nodes) {
       return smallest_fixed_point([&](double h) {
         const double a = (1 - h) / (n * f);
         if (!shuffled) return std::exp(-a);
-        // 2 (cosh a - 1) e^-a = (1 - e^-a)^2, which does not overflow.
         const double kept = std::pow(-std::expm1(-a) / a, 2);
         return kept / (n - (n - 1) * std::exp(-a));
       });

@@ -11,8 +11,8 @@
 
 namespace rehearse {
 
-// What loader workers divide among themselves: PyTorch's each prepare whole batches; the threads of DALI,
-// tf.data and FFCV prepare the samples of one batch together.
+// How workers divide their work. PyTorch's workers each prepare whole batches; the threads of DALI, tf.data
+// and FFCV prepare the samples of one batch together.
 enum class LoaderKind { batches, samples };
 inline constexpr std::array<std::string_view, 2> kLoaderKindNames = {"batches", "samples"};
 

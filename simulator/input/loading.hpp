@@ -6,7 +6,7 @@
 
 namespace rehearse {
 
-// Of a batch that one device trains on at a time: a micro-batch.
+// What it takes to load a micro-batch for one device.
 struct BatchLoading {
   double samples = 0;
   double hit_rate = 0;    // share of the samples that come from the node's cache
@@ -19,10 +19,10 @@ struct BatchLoading {
   int in_flight = 1;  // batches that are loaded or ready at most
   bool reads() const { return read_bytes > 0; }
   double batch_s() const { return read_s + prepare_s; }
-  // The rate at which a worker reads while it also prepares. Many workers on few drives are not in step with
-  // one another, so a batch takes the longer of this and of its share of the storage's bandwidth: as Mohan et
-  // al. found (VLDB 2021, arXiv 2007.06775), speed is the least of what storage, processors and devices can
-  // do.
+  // Returns the highest rate at which a worker reads, because it also has to prepare what it reads. Workers
+  // do not run in step with one another, so a batch takes the longer of batch_s() and the time that its share
+  // of the storage's bandwidth gives. Mohan et al. (VLDB 2021, arXiv 2007.06775) measured the same: the
+  // slowest of storage, processors and devices sets the speed.
   double most_bytes_per_s() const { return batch_s() > 0 ? read_bytes / batch_s() : 0; }
   double samples_per_s() const;  // that a device's workers load without other readers; infinity: at once
 };

@@ -79,7 +79,8 @@ struct Schedule {
   // Returns how often a phase repeats the schedule to measure `steps` steps: effects that cross the end of a
   // step reach their usual state only after a first, unmeasured step.
   int repeats(int steps) const;
-  // How many repetitions must follow those so that they are like any others.
+  // Returns how many further repetitions must follow, so that the last measured one also loads for a next
+  // one.
   int beyond() const { return loads_ahead ? 1 : 0; }
   bool has_control_ops() const;
 };

@@ -86,7 +86,7 @@ void read_storage(Section& section, Data& data) {
   section.finish();
 }
 
-// Names the preset that a key of [data] names; fills in its keys.
+// Adds the keys of the preset that `key`, or else `fallback`, names.
 void apply_preset(Document& document, Section section, std::string_view key, std::string_view folder,
                   std::string_view fallback) {
   if (!section.has(key) && fallback.empty()) return;
