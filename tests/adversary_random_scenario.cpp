@@ -166,6 +166,16 @@ std::string input(Generator& random) {
       pick(random, {"0", "4"}));
 }
 
+// Workers that do not wait for each other refuse checkpoints.
+std::string checkpoint(Generator& random) {
+  return fmt::format(
+      "\n[checkpoint]\nevery = {}\nmode = \"{}\"\nwriters = \"{}\"\nwriter_gb_per_s = {}\n"
+      "storage = {{kind = \"shared\", read_gb_per_s = 1, write_gb_per_s = {}, {}}}\n",
+      pick(random, {"1", "3", "1000"}), pick(random, {"blocking", "async"}),
+      pick(random, {"all", "holders", "first"}), pick(random, {"0", "0.01"}), pick(random, {"0.1", "5"}),
+      pick(random, {"servers = 0", "servers = 2", "client_gb_per_s = 0.05"}));
+}
+
 std::string split_backward(Generator& random, bool two_parts_a_stage) {
   if (!two_parts_a_stage) return fmt::format("schedule = \"{}\"\n", pick(random, {"zb-h1", "zb-h2"}));
   return fmt::format("schedule = {}\n", pick(random, {"\"zb-h1\"", "\"zb-h2\"", "\"zb-v\"", "\"dualpipe-v\"",
@@ -232,6 +242,7 @@ std::string random_scenario(Generator& random) {
                                                 : pick(random, {"ideal", "nccl", "tcp"}),
                       pick(random, {"auto", "flow", "analytic", "auto", "flow", "chunk"}));
   if (random.one_in(5)) text += input(random);
+  if (random.one_in(5)) text += checkpoint(random);
   return text;
 }
 

@@ -22,7 +22,7 @@ ClusterParts stored(const Storage& storage, int server_nodes = 1) {
   parts.node.nvme_write_bandwidth = 3e9;
   parts.nodes = 3;
   parts.server_nodes = server_nodes;
-  parts.storage = storage;
+  if (storage.kind != Storage::Kind::none) parts.storages = {storage};
   return parts;
 }
 

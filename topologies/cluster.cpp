@@ -239,23 +239,47 @@ const Device& Cluster::device_of_node(int node) const {
   return group < 0 ? node_.device : groups_[static_cast<std::size_t>(group)].device;
 }
 
-int Cluster::storage_endpoints() const {
-  switch (storage_.kind) {
+const Storage& Cluster::storage(int which) const {
+  static const Storage kNone;
+  return which < static_cast<int>(storages_.size()) ? storages_[static_cast<std::size_t>(which)] : kNone;
+}
+
+int Cluster::storage_endpoints(int which) const {
+  const Storage& its = storage(which);
+  switch (its.kind) {
     case Storage::Kind::none:
       return 0;
     case Storage::Kind::local:
       return nodes_;
     case Storage::Kind::shared:
-      return std::max(1, storage_.servers);
+      return std::max(1, its.servers);
   }
   return 0;
+}
+
+Endpoint Cluster::storage_endpoint(int number, int which) const {
+  Endpoint first = devices() + nodes_ + server_nodes_;
+  for (int before = 0; before < which; ++before) first += storage_endpoints(before);
+  return first + number;
+}
+
+Cluster::StoragePlace Cluster::storage_place(Endpoint e) const {
+  StoragePlace place{0, e - storage_endpoint(0)};
+  for (int endpoints = 0; place.number >= (endpoints = storage_endpoints(place.which)) && endpoints > 0;
+       ++place.which)
+    place.number -= endpoints;
+  return place;
 }
 
 int Cluster::node_of(Endpoint e) const {
   if (e < devices()) return e / node_.devices;
   if (!is_storage(e)) return e - devices();
-  if (storage_.kind == Storage::Kind::local) return e - storage_endpoint(0);
-  return storage_.servers > 0 ? e - devices() : -1;
+  const StoragePlace place = storage_place(e);
+  if (storage(place.which).kind == Storage::Kind::local) return place.number;
+  if (storage(place.which).servers == 0) return -1;
+  int node = nodes_ + server_nodes_ + place.number;
+  for (int before = 0; before < place.which; ++before) node += storage(before).servers;
+  return node;
 }
 
 int Cluster::local_of(Endpoint e) const {
@@ -265,9 +289,12 @@ int Cluster::local_of(Endpoint e) const {
 std::string Cluster::endpoint_name(Endpoint e) const {
   const int node = node_of(e);
   if (e < 0 || e >= endpoints()) throw std::out_of_range(fmt::format("endpoint {}", e));
-  if (is_storage(e))
-    return storage_.kind == Storage::Kind::local ? fmt::format("node{}.drive", node)
-                                                 : fmt::format("storage{}", e - storage_endpoint(0));
+  if (is_storage(e)) {
+    const StoragePlace place = storage_place(e);
+    const Storage& its = storage(place.which);
+    return its.kind == Storage::Kind::local ? fmt::format("node{}.drive", node)
+                                            : fmt::format("{}{}", its.name, place.number);
+  }
   if (e < devices()) return fmt::format("node{}.gpu{}", node, local_of(e));
   return node < nodes_ ? fmt::format("node{}.cpu", node) : fmt::format("server{}.cpu", node - nodes_);
 }
@@ -345,7 +372,7 @@ std::vector<SlowPart> slow_parts_of(const ClusterParts& parts, const Cluster& cl
 std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
   ClusterParts filled = parts;
   for (const ClusterParts::Group& group : parts.groups) filled.nodes += group.nodes;
-  if (parts.storage.kind == Storage::Kind::shared) filled.server_nodes += parts.storage.servers;
+  for (const Storage& storage : parts.storages) filled.server_nodes += storage.servers;
   Checker(filled).check();
   Fabric& fabric = filled.fabric;
   if (fabric.link_bandwidth <= 0) fabric.link_bandwidth = parts.node.nic_bandwidth;
@@ -368,7 +395,7 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
       fmt::format("{} x {}{}{} ({} {}{})", with_commas(parts.nodes), parts.name.empty() ? "node" : parts.name,
                   parts.changes, others, with_commas(cluster->devices()), gpus ? "GPU" : "device",
                   cluster->devices() == 1 ? "" : "s");
-  return with_storage(std::move(cluster), parts.storage);
+  return with_storages(std::move(cluster), parts.storages);
 }
 
 }  // namespace rehearse

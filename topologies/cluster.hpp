@@ -21,7 +21,8 @@ using LinkId = int;  // one direction of a cable
 
 // A sender or receiver: a device, or a node's processor (on which parameter servers run). Endpoints 0 ..
 // devices-1 are the devices, node by node; then come the processors of the nodes, "node3.cpu", those of the
-// dedicated server nodes, "server0.cpu", and the storage: "node3.drive", or "storage0" and so on.
+// dedicated server nodes, "server0.cpu", and its storages, one after the other: "node3.drive", or "storage0"
+// and so on.
 using Endpoint = int;
 
 struct Node {
@@ -173,7 +174,9 @@ public:
   int group_of_node(int node) const;  // -1: none
   const Device& device_of_node(int node) const;
   int server_nodes() const { return server_nodes_; }
-  const Storage& storage() const { return storage_; }
+  // The storages that nodes read from and write to, and one of them (without any: of kind none).
+  const std::vector<Storage>& storages() const { return storages_; }
+  const Storage& storage(int which = 0) const;
   int devices() const { return nodes_ * node_.devices; }
   // Server nodes are numbered after the device nodes, and storage servers after those. Storage with a network
   // of its own is at node -1.
@@ -182,11 +185,16 @@ public:
   int local_of(Endpoint e) const;
   Endpoint processor_of_node(int node) const { return devices() + node; }
   Endpoint server_processor(int server_node) const { return devices() + nodes_ + server_node; }
-  // Storage endpoints: one for each node (local), one for each server, or a single one.
-  int storage_endpoints() const;
-  Endpoint storage_endpoint(int number) const { return devices() + nodes_ + server_nodes_ + number; }
-  bool is_storage(Endpoint e) const { return e >= storage_endpoint(0); }
-  int endpoints() const { return storage_endpoint(storage_endpoints()); }
+  // Endpoints of a storage: one for each node (local), one for each server, or a single one.
+  int storage_endpoints(int which = 0) const;
+  Endpoint storage_endpoint(int number, int which = 0) const;
+  bool is_storage(Endpoint e) const { return e >= devices() + nodes_ + server_nodes_; }
+  // Returns which storage an endpoint belongs to, and its number there.
+  struct StoragePlace {
+    int which = 0, number = 0;
+  };
+  StoragePlace storage_place(Endpoint e) const;
+  int endpoints() const { return storage_endpoint(0, static_cast<int>(storages_.size())); }
   std::string endpoint_name(Endpoint e) const;  // e.g. "node3.gpu2", "node3.cpu", "server0.cpu"
   double device_factor(Endpoint e) const;  // 1, or the factor given by `slow`; times the factors of faster()
 
@@ -230,7 +238,7 @@ protected:
   int nodes_ = 1;
   int server_nodes_ = 0;
   std::vector<NodeGroup> groups_;
-  Storage storage_;
+  std::vector<Storage> storages_;
   std::map<int, double> device_factors_;
   // Factors on all devices or all processors (topologies/faster.hpp).
   double device_speed_ = 1, processor_speed_ = 1;
@@ -239,7 +247,7 @@ protected:
 // Reads and finishes the [cluster] section of a scenario: a preset or file with overrides, nodes, slow
 // devices and links.
 std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder,
-                                            const Storage& storage = {});
+                                            const std::vector<Storage>& storages = {});
 // Clusters are presets in topologies/presets/NAME.toml; dgx-a100.toml explains the keys.
 std::vector<std::string> cluster_names();
 
@@ -255,7 +263,7 @@ struct ClusterParts {
     Device device;
   };
   std::vector<Group> groups;  // further nodes, behind `nodes`
-  Storage storage;
+  std::vector<Storage> storages;
   // For fabric kind `links`: ends are "nodeI", "serverI" or switch names. The cables carry the latency;
   // routes include the NICs' links (with latency 0) only if nic_bandwidth is given. All nodes must be
   // connected.

@@ -360,12 +360,12 @@ std::vector<std::string> cluster_names() {
 }
 
 std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder,
-                                            const Storage& storage) {
+                                            const std::vector<Storage>& storages) {
   section.expect({"preset", "file", "name", "title", "basis", "sources", "nodes", "server_nodes",
                   "devices_per_node", "node", "fabric", "link", "slow", "group"});
   ClusterParts parts;
   parts.place = section.place();
-  parts.storage = storage;
+  parts.storages = storages;
   std::optional<ClusterFile> file;
   std::vector<std::string> changed;
   const bool own_fabric = section.has("fabric");

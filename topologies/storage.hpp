@@ -3,11 +3,14 @@
 
 #include <array>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace rehearse {
 
 struct Storage {
+  std::string name = "storage";  // of its endpoints: "storage0"; drives are "node3.drive"
   enum class Kind {
     none,
     local,   // drives (or memory) of each node
@@ -26,8 +29,9 @@ inline constexpr std::array<std::string_view, 3> kStorageKindNames = {"none", "l
 
 class Cluster;
 
-// Returns the cluster with its storage. If that has servers on the fabric, they are the last of the server
-// nodes of `network`, and no longer count as such.
-std::shared_ptr<const Cluster> with_storage(std::shared_ptr<const Cluster> network, const Storage& storage);
+// Returns the cluster with its storages, in order. Those that have servers on the fabric own the last of the
+// server nodes of `network`, which no longer count as such.
+std::shared_ptr<const Cluster> with_storages(std::shared_ptr<const Cluster> network,
+                                             const std::vector<Storage>& storages);
 
 }  // namespace rehearse

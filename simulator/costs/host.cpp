@@ -21,6 +21,13 @@ double nvme_write_bandwidth(const Node& node) {
   return node.nvme_write_bandwidth / node.devices;
 }
 
+double usual_copy_bandwidth(const Device& device) {
+  // PCIe 3.0, 4.0 and 5.0 with 16 lanes: what NVIDIA's bandwidthTest reports with pinned memory.
+  constexpr double kGen3 = 12e9, kGen4 = 25e9, kGen5 = 55e9;
+  if (device.compute_capability >= 90) return kGen5;
+  return device.compute_capability >= 80 ? kGen4 : kGen3;
+}
+
 double host_time_s(const Op& op, const Node& node) {
   if (op.host_bytes <= 0) return 0;
   switch (op.host_action) {

@@ -24,6 +24,9 @@ double host_update_bandwidth(const Node& node);
 double nvme_read_bandwidth(const Node& node);
 double nvme_write_bandwidth(const Node& node);
 
+// Returns the usual bytes/s of copies between pinned host memory and a GPU of this generation.
+double usual_copy_bandwidth(const Device& device);
+
 // Returns the seconds that an op's Op::host_bytes take; 0 for ops without host bytes.
 double host_time_s(const Op& op, const Node& node);
 

@@ -164,7 +164,8 @@ private:
   const Program& program(const Stream& stream) const;
   const ClassProgram& does(const Stream& stream) const;
   const ProgramIndex& index(const Stream& stream) const;
-  int slot(const Stream& stream, int op, int part) const;                  // slot of a message or collective
+  int slot(const Stream& stream, int op, int part) const;  // slot of a message or collective
+  double op_share(const Stream& stream, const Op& op) const;
   double amount_here(const Stream& stream, const Quantity& amount) const;  // value at the stream's rank
 
   // transfers.cpp: matches the sides of transfers and carries them out. `number` is the index of the op in
@@ -180,7 +181,7 @@ private:
   bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);
   void begin_side(Stream& side, const Matched& matched) const;
   Matched match_message(int number, const Call& send, const Call& receive);
-  Matched match_access(int number, const Call& call);
+  Matched match_access(int number, const Call& call, const Access& access);
   Matched match_collective(int number, double bytes, CollectiveKind kind);
   bool is_analytic(const TransferClass& transfer) const;
   void send_on(int flow, double wire_bytes, Matched& matched);  // as bytes of a flow, or as its time

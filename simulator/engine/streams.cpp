@@ -26,6 +26,10 @@ int Simulation::slot(const Stream& stream, int op, int part) const {
   return layout_.communication[job][stream.phase]->slot(does(stream).program, op, part);
 }
 
+double Simulation::op_share(const Stream& stream, const Op& op) const {
+  return op.share.values.empty() ? op.share.base : amount_here(stream, op.share);
+}
+
 double Simulation::amount_here(const Stream& stream, const Quantity& amount) const {
   const Layout::Class& own = layout_.classes[stream.rank_class];
   return amount.at(run_.jobs[own.job].phases[stream.phase].schedule->roles[own.role], own.ranks.front());
@@ -200,7 +204,8 @@ void Simulation::run_op(Stream& stream) {
       break;
     case OpKind::host:
       end = stream.ready_s + host_time_s(op, cluster_.node()) +
-            (op.purpose == Purpose::input ? op.seconds / options_.input_speed : op.seconds);
+            op_share(stream, op) *
+                (op.purpose == Purpose::input ? op.seconds / options_.input_speed : op.seconds);
       break;
     case OpKind::collective:
       if (collective_of_one_class(stream, number, end)) break;
@@ -298,8 +303,7 @@ sg::s4u::SemaphorePtr Simulation::turn_of(const Stream& stream, const Op& op) co
 }
 
 void Simulation::compute(Stream& stream, const Op& op) {
-  const double share = op.share.values.empty() ? op.share.base : amount_here(stream, op.share);
-  const double seconds = share * does(stream).seconds[op.work] * jitter_of(stream);
+  const double seconds = op_share(stream, op) * does(stream).seconds[op.work] * jitter_of(stream);
   const sg::s4u::SemaphorePtr turn = turn_of(stream, op);
   if (!turn) {
     if (options_.launches.blocking && is_issued(stream)) {

@@ -79,13 +79,13 @@ Simulation::Matched Simulation::match_message(int number, const Call& send, cons
 }
 
 // A read or a write begins when its only side is ready.
-Simulation::Matched Simulation::match_access(int number, const Call& call) {
+Simulation::Matched Simulation::match_access(int number, const Call& call, const Access& access) {
   const TransferClass& transfer = layout_.transfers[number];
   Matched m;
   m.analytic = is_analytic(transfer);
   m.latency_s = m.delay_s = transfer.shape.hop_latency_s * options_.latency_factor;
   const int flow = transfer.flows.front();
-  account(flow, call.bytes, 1, cluster_.storage().servers > 0);
+  account(flow, call.bytes, 1, access.on_network);
   send_on(flow, call.bytes, m);
   m.ahead = runs_ahead_ && !in_time_[number];
   m.begin_s = call.ready_s;
@@ -155,7 +155,7 @@ void Simulation::call_message(Stream& stream, const Message& message, int own_sl
     TransferState& state = transfers_[t];
     ++stream.outstanding;
     if (message.access.one_sided) {
-      matched.push_back(match_access(t, call));
+      matched.push_back(match_access(t, call, message.access));
       continue;
     }
     if (message.direction == Message::Direction::receive) {

@@ -58,9 +58,9 @@ LoadedBatch load_batch(Program& program, const BatchLoader& loader, int microbat
     op.kind = OpKind::exchange;
     Message message;
     message.direction = Message::Direction::receive;
-    message.peer = Peer::member(kStorageRole, loader.storage_of);
+    message.peer = Peer::member(storage_role(0), loader.storage_of);
     message.bytes = loader.read;
-    message.access = {true, loading.most_bytes_per_s()};
+    message.access = {true, loader.on_network, loading.most_bytes_per_s()};
     op.messages.push_back(std::move(message));
   } else {
     op.kind = OpKind::host;

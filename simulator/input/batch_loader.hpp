@@ -7,15 +7,19 @@
 
 namespace rehearse {
 
-// The role of the storage is added when all others are known; until then, reads name this one.
-inline constexpr int kStorageRole = -1;
+// The roles of the cluster's storages are added when all others are known; until then, messages name this
+// one.
+constexpr int storage_role(int which) {
+  return -1 - which;
+}
 
 struct BatchLoader {
   BatchLoading loading;
   DataLoader loader;
-  Quantity storage_of;  // the rank of the storage from which each worker reads
-  Quantity read;        // the bytes that each worker reads of a batch
-  bool copies = false;  // prepared batches are copied to a device with a memory of its own
+  Quantity storage_of;      // the rank of the storage from which each worker reads
+  Quantity read;            // the bytes that each worker reads of a batch
+  bool on_network = false;  // the storage is reached over the cluster's network
+  bool copies = false;      // prepared batches are copied to a device with a memory of its own
 };
 
 struct LoadedBatch {

@@ -46,6 +46,9 @@ void change_placement(const Situation& now, Remedies& found);
 // loading.cpp: what the input delivers.
 void load_faster(const Situation& now, Remedies& found);
 
+// saving.cpp: who writes checkpoints, and when.
+void save_beside_training(const Situation& now, Remedies& found);
+
 // communicating.cpp: what is sent, and what overlaps with it.
 void overlap_more(const Situation& now, Remedies& found);
 void share_tokens(const Situation& now, Remedies& found);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "simulator/costs/reserved.hpp"
+#include "simulator/report/checkpoint_sentence.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/input_sentence.hpp"
 #include "simulator/report/pipeline_estimate.hpp"
@@ -128,6 +129,10 @@ std::vector<Loss> losses(const Result& result) {
     add(seconds, [&result, purpose = purpose](double s) { return exposed(result, purpose, s); });
   add(b.data_stall_s, [&](double s) {
     return Loss{"loading data: ranks wait for a batch for " + of_the_step(result, s), more_input(result)};
+  });
+  add(b.checkpoint_s, [&](double s) {
+    return Loss{"checkpoints: training waits until they are copied or written, " + of_the_step(result, s),
+                cheaper_checkpoints(result)};
   });
   add(b.launches_s, [&](double s) { return launches(result, s); });
   add(b.process_s, [&](double s) {

@@ -144,8 +144,11 @@ std::string microseconds(long long ns) {
 
 class Writer {
 public:
-  Writer(const Result& result, Sink& sink) : result_(result), trace_(result.trace), out_(sink) {
-    for (const PathSegment& segment : result.path) critical_.insert(segment.row);
+  Writer(const Result& result, Sink& sink)
+      : result_(result), trace_(result.checkpoint ? result.checkpoint->trace : result.trace), out_(sink) {
+    const bool other_path = result.checkpoint && !result.path.empty();
+    for (const PathSegment& segment : other_path ? critical_path(trace_, 0) : result.path)
+      critical_.insert(segment.row);
   }
 
   void run() {

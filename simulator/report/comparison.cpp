@@ -38,6 +38,8 @@ std::vector<Figure> figures_of(const Result& result, double samples) {
   if (m.breakdown.launches_s > 0)
     figures.push_back(
         {seconds, "kernel_launch_wait_s", "waiting for kernel launches", m.breakdown.launches_s / samples});
+  if (m.breakdown.checkpoint_s > 0)
+    figures.push_back({seconds, "checkpoint_stall_s", kCheckpointStall, m.breakdown.checkpoint_s / samples});
   if (m.breakdown.process_s > 0)
     figures.push_back({seconds, "profiled_wait_s", kProfiledWait, m.breakdown.process_s / samples});
   figures.push_back({seconds, "other_s", "waiting for slower ranks", m.breakdown.waiting_s() / samples});

@@ -252,7 +252,8 @@ std::string why(const Part& part, const Facts& a, const Facts& b) {
   if (part.key == "compute_s") return why_compute(a, b, part.difference);
   if (part.key == "pipeline_bubble_s") return why_bubble(a, b, part.difference);
   if (part.key == "other_s") return why_waiting(a, b, part.difference);
-  if (part.key == "data_stall_s" || part.key == "kernel_launch_wait_s" || part.key == "profiled_wait_s")
+  if (part.key == "data_stall_s" || part.key == "kernel_launch_wait_s" || part.key == "profiled_wait_s" ||
+      part.key == "checkpoint_stall_s")
     return "";
   return why_communication(a, b, part.difference);
 }

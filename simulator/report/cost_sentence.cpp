@@ -8,13 +8,6 @@
 namespace rehearse {
 namespace {
 
-std::string duration(double seconds) {
-  constexpr double kHour = 3600, kDay = 24 * kHour;
-  if (seconds >= kDay) return with_digits(seconds / kDay, 3) + " days";
-  if (seconds >= kHour) return with_digits(seconds / kHour, 3) + " hours";
-  return TimeScale(seconds)(seconds);
-}
-
 std::string unknown_without(const std::string& key) {
   return "unknown without " + key;
 }

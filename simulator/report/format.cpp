@@ -110,4 +110,11 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string duration(double seconds) {
+  constexpr double kHour = 3600, kDay = 24 * kHour;
+  if (seconds >= kDay) return with_digits(seconds / kDay, 3) + " days";
+  if (seconds >= kHour) return with_digits(seconds / kHour, 3) + " hours";
+  return TimeScale(seconds)(seconds);
+}
+
 }  // namespace rehearse

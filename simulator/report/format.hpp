@@ -34,4 +34,7 @@ std::string counted(double number, const std::string& noun);       // "1 stage",
 // characters, so that a record is one line.
 std::string csv_field(const std::string& text);
 
+// Returns "3.2 days", "7.5 hours", "12.1 s", for example.
+std::string duration(double seconds);
+
 }  // namespace rehearse

@@ -159,6 +159,19 @@ ordered_json data_json(const Result& result) {
                                       rates.loading.read_bytes / rates.loading.samples}};
 }
 
+ordered_json checkpoint_json(const Result& result) {
+  const CheckpointCost& cost = *result.metrics.checkpoint;
+  const CheckpointBytes& bytes = result.plan.checkpoint;
+  return {{"every", result.scenario.checkpoint.every},
+          {"interval_s", cost.interval_s},
+          {"bytes", bytes.total},
+          {"most_bytes_of_rank", bytes.most},
+          {"blocked_s", cost.blocked_s},
+          {"written_s", cost.written_s},
+          {"stall_s", cost.stall_s},
+          {"behind", cost.behind}};
+}
+
 ordered_json to_json(const Result& result) {
   const Metrics& m = result.metrics;
   ordered_json json;
@@ -182,6 +195,7 @@ ordered_json to_json(const Result& result) {
                          {"pipeline_bubble", m.breakdown.pipeline_bubble_s},
                          {"other", m.breakdown.other_s}};
   if (result.scenario.engine.launches.any()) json["kernel_launch_wait_s"] = m.breakdown.launches_s;
+  if (m.checkpoint) json["checkpoint_stall_s"] = m.breakdown.checkpoint_s;
   if (m.breakdown.process_s > 0) json["profiled_wait_s"] = m.breakdown.process_s;
   if (m.breakdown.slowed_s > 0) json["compute_slowed_by_collectives_s"] = m.breakdown.slowed_s;
   json["critical_path"] = path_json(result);
@@ -220,6 +234,7 @@ ordered_json to_json(const Result& result) {
     json["network"]["busiest_link"] = {{"name", m.busiest_link}, {"utilization", m.busiest_utilization}};
   }
   if (result.scenario.data.given) json["data"] = data_json(result);
+  if (m.checkpoint) json["checkpoint"] = checkpoint_json(result);
   add_cost(json, result);
   json["asynchrony"] = to_json(m.asynchrony, result.scenario);
   json["engine"] = {{"fidelity", result.trace.engine.fidelity},

@@ -14,8 +14,8 @@ namespace {
 constexpr double kWorthTelling = 0.001;  // of the step
 constexpr std::size_t kMost = 3;
 constexpr std::array<const char*, kResourceNames.size()> kNames = {
-    "compute", "device memory", "links inside nodes",   "network",
-    "latency", "servers",       "host memory and NVMe", "kernel launches", "input"};
+    "compute", "device memory",        "links inside nodes", "network", "latency",
+    "servers", "host memory and NVMe", "kernel launches",    "input"};
 
 using Amounts = std::vector<std::pair<std::string, double>>;
 
@@ -68,10 +68,16 @@ std::map<std::string, double> compute_and_others(const std::vector<PathSegment>&
 
 std::vector<std::pair<std::string, double>> path_by_kind(const Result& result) {
   std::vector<std::pair<std::string, double>> kinds = seconds_by_kind(result.path);
-  if (result.rounds == nullptr) return kinds;
-  const auto shorter = seconds_by_kind(result.rounds->shorter_path);
-  const auto whole = result.rounds->extended({shorter.begin(), shorter.end()}, {kinds.begin(), kinds.end()});
-  kinds.assign(whole.begin(), whole.end());
+  if (result.rounds == nullptr && !result.metrics.checkpoint) return kinds;
+  if (result.rounds) {
+    const auto shorter = seconds_by_kind(result.rounds->shorter_path);
+    const auto whole =
+        result.rounds->extended({shorter.begin(), shorter.end()}, {kinds.begin(), kinds.end()});
+    kinds.assign(whole.begin(), whole.end());
+  }
+  if (result.metrics.checkpoint)
+    kinds.emplace_back("checkpoint",
+                       result.metrics.breakdown.checkpoint_s * result.plan.schedule->optimizer_steps);
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   return kinds;
@@ -85,6 +91,7 @@ std::string critical_path_sentence(const Result& result) {
     by_kind = result.rounds->extended(compute_and_others(result.rounds->shorter_path, result.rounds->shorter),
                                       std::move(by_kind));
   for (auto& [kind, seconds] : by_kind) seconds /= result.plan.schedule->optimizer_steps;
+  if (result.metrics.checkpoint) by_kind["checkpoint"] += result.metrics.breakdown.checkpoint_s;
   const std::string parts = listed(largest({by_kind.begin(), by_kind.end()}, step_s), step_s);
   Amounts savings;
   bool simulated = true;

@@ -34,6 +34,13 @@ using TriedRemedies = std::vector<TriedRemedy>;  // those that are worth it, the
 // Returns the change that has these assignments; null if there is none.
 const TriedRemedy* remedy_with(const TriedRemedies& remedies, const std::vector<std::string>& sets);
 
+// Steps after a checkpoint. Their metrics are of themselves alone.
+struct CheckpointRun {
+  Plan plan;
+  Trace trace;
+  Metrics metrics;
+};
+
 // Everything that a writer can need.
 struct Result {
   const Scenario& scenario;
@@ -48,7 +55,8 @@ struct Result {
   std::optional<TriedRemedies> remedies = std::nullopt;   // nullopt: not tried
   // If set, plan, trace and path are those of a step with fewer micro-batches; metrics are of the whole step.
   const RepeatedRounds* rounds = nullptr;
-  bool tells_tensors = false;  // text and JSON tell what fills the fullest device at its peak
+  bool tells_tensors = false;                 // text and JSON tell what fills the fullest device at its peak
+  const CheckpointRun* checkpoint = nullptr;  // if set, timelines show it instead of plan and trace
 };
 
 // An input on which the answer is based, and its quality. `cost`: inputs only of the answer's money, energy
@@ -105,8 +113,8 @@ void write_csv(const Result& result, std::ostream& out);
 // Returns the columns of write_csv() with the row's values, quoted if necessary.
 std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result);
 // Returns the range of step times over which the mean is taken: "33.0 ms to 35.6 ms over 8 starting phases of
-// the workers", or "the mean of 64 steps, of which 90 % take 33.0 to 35.6 ms"; empty if the result is not such
-// a mean.
+// the workers", or "the mean of 64 steps, of which 90 % take 33.0 to 35.6 ms"; empty if the result is not
+// such a mean.
 std::string spread_clause(const Metrics& metrics);
 // Returns "data 4 x pipeline 2, 1F1B, micro-batch 2, ring all-reduce, fp32", for example.
 std::string strategy_line(const Scenario& scenario, const Schedule& schedule);

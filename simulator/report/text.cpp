@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/report/checkpoint_sentence.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/input_sentence.hpp"
 #include "simulator/report/peak_tensors.hpp"
@@ -50,6 +51,7 @@ void write_breakdown(const Result& result, std::ostream& out) {
   for (const auto& [purpose, seconds] : m.breakdown.exposed_s)
     rows.emplace_back("exposed " + waiting(purpose), seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);
+  rows.emplace_back(kCheckpointStall, m.breakdown.checkpoint_s);
   // A processor runs its kernels itself: there, this is the work of the process between kernels.
   const bool on_processors = result.scenario.cluster->node().device.compute_capability == 0;
   rows.emplace_back(on_processors ? "outside of kernels" : "waiting for kernel launches",
@@ -164,7 +166,8 @@ void write_text(const Result& result, std::ostream& out) {
   if (!resources.empty()) out << wrapped(resources) << '\n';
   if (m.host_memory) out << wrapped(host_memory_sentence(*m.host_memory)) << '\n';
   if (m.asynchrony) out << wrapped(asynchrony_sentence(result)) << '\n';
-  if (const std::string input = input_sentence(result); !input.empty()) out << wrapped(input) << '\n';
+  for (const std::string& sentence : {input_sentence(result), checkpoint_sentence(result)})
+    if (!sentence.empty()) out << wrapped(sentence) << '\n';
   if (result.measured == nullptr) {
     out << wrapped(cost_sentence(result)) << '\n';
     if (const std::string training = training_sentence(result); !training.empty())

@@ -15,6 +15,7 @@
 #include "simulator/costs/framework.hpp"
 #include "simulator/costs/operating_cost.hpp"
 #include "simulator/costs/optimizer.hpp"
+#include "simulator/input/checkpoint.hpp"
 #include "simulator/input/data.hpp"
 #include "simulator/scenario/default_attention.hpp"
 #include "topologies/cluster.hpp"
@@ -34,9 +35,9 @@ struct Training {
   AttentionKernels attention = AttentionKernels::unfused;
   AttentionReason attention_reason = AttentionReason::given;
   Recompute recompute = Recompute::none;
-  int recompute_layers = 0;        // the first layers of each (virtual) stage that are recomputed; 0: all
-  bool fused_loss = false;  // one kernel computes the loss and overwrites the logits with their gradients
-  bool cuda_graphs = false;        // kernels are launched by graphs, which take no host time
+  int recompute_layers = 0;  // the first layers of each (virtual) stage that are recomputed; 0: all
+  bool fused_loss = false;   // one kernel computes the loss and overwrites the logits with their gradients
+  bool cuda_graphs = false;  // kernels are launched by graphs, which take no host time
   bool blocking_launches = false;  // each launch waits until its kernel has ended (CUDA_LAUNCH_BLOCKING=1)
 };
 
@@ -178,6 +179,7 @@ struct Scenario {
   Training training;
   Framework framework;
   Data data;
+  Checkpoint checkpoint;
   std::shared_ptr<const Cluster> cluster;
   StrategyChoice strategy;
   EngineOptions engine;

@@ -14,7 +14,7 @@ RankColours::RankColours(const Schedule& schedule) : schedule_(schedule) {
     for (const Op& op : program.ops) {
       for (const Message& m : op.messages) look_at(m.bytes);
       if (op.kind == OpKind::collective) look_at(op.collective.bytes);
-      if (op.kind == OpKind::compute) look_at(op.share);
+      if (op.kind == OpKind::compute || op.kind == OpKind::host) look_at(op.share);
     }
     for (const Tensor& t : program.tensors) look_at(t.bytes);
   }

@@ -63,6 +63,7 @@ inline constexpr std::array<std::string_view, 9> kPassNames = {
 // A read from or a write to storage: the peer takes no part in it.
 struct Access {
   bool one_sided = false;
+  bool on_network = false;      // the cluster's, not one of the storage's own
   double most_bytes_per_s = 0;  // of the reader or writer; 0: unlimited
   bool operator==(const Access&) const = default;
 };
@@ -155,7 +156,7 @@ struct Op {
   int first_layer = -1, last_layer = -1, microbatch = -1;
 
   int work = -1;       // compute: index into Schedule::works
-  Quantity share = 1;  // compute: the share of the work that a rank does
+  Quantity share = 1;  // compute: the share of the work that a rank does; host: of its seconds
   double seconds = 0;  // host
   HostAction host_action = HostAction::load_batch;
   double host_bytes = 0;          // host: copied, read, written, or moved through memory by an update

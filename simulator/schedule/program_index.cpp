@@ -48,10 +48,9 @@ struct Checker {
     }
     for (int t : op.reads) index(number, t, program.tensors.size(), "tensor");
     for (int t : op.writes) index(number, t, program.tensors.size(), "tensor");
-    if (op.kind == OpKind::compute) {
-      index(number, op.work, schedule.works.size(), "work");
+    if (op.kind == OpKind::compute) index(number, op.work, schedule.works.size(), "work");
+    if (op.kind == OpKind::compute || op.kind == OpKind::host)
       amount(number, op.share, "the share of the work");
-    }
     if (op.kind == OpKind::host && !(op.seconds >= 0)) refuse(number, "its time must be 0 or more");
     if (op.kind == OpKind::exchange && op.messages.empty()) refuse(number, "an exchange needs messages");
     for (const Message& m : op.messages) {

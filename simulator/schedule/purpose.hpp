@@ -25,13 +25,14 @@ enum class Purpose : std::uint8_t {
   host_copy,
   host_update,
   nvme,
-  input,  // the batches to train on
+  input,       // the batches to train on
+  checkpoint,  // of the weights and the optimizer's state
 };
 struct PurposeTraits {
   std::string_view waiting;            // "exposed tensor communication"
   bool late_side_is_a_bubble = false;  // while a side is not ready, the pipeline has a bubble
 };
-inline constexpr std::array<PurposeTraits, 14> kPurposes = {{{"communication"},
+inline constexpr std::array<PurposeTraits, 15> kPurposes = {{{"communication"},
                                                              {"data communication"},
                                                              {"fusion cycle"},
                                                              {"gradient sync"},
@@ -44,7 +45,8 @@ inline constexpr std::array<PurposeTraits, 14> kPurposes = {{{"communication"},
                                                              {"host copy"},
                                                              {"host update"},
                                                              {"NVMe transfer"},
-                                                             {"data"}}};
+                                                             {"data"},
+                                                             {"checkpoint"}}};
 inline std::string waiting(Purpose purpose) {
   return std::string(kPurposes[static_cast<std::size_t>(purpose)].waiting);
 }

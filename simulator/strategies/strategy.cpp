@@ -14,6 +14,7 @@
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/programs/overlap.hpp"
+#include "simulator/strategies/programs/stage_checkpoint.hpp"
 #include "simulator/strategies/programs/stage_hooks.hpp"
 #include "simulator/strategies/schedule_factors.hpp"
 #include "simulator/strategies/schedule_key.hpp"
@@ -235,7 +236,9 @@ std::vector<Factor> schedule_factors(const Scenario& scenario) {
   return factors;
 }
 
-Plan write_schedule(const Scenario& scenario) {
+namespace {
+
+Plan write(const Scenario& scenario, const CheckpointCycle* cycle) {
   check_schedule(scenario);
   ModelCut cut = cut_model(scenario);
   Plan result;
@@ -254,11 +257,23 @@ Plan write_schedule(const Scenario& scenario) {
 
   overlap_communication(plan);
   complete_input(plan);
+  result.checkpoint = complete_checkpoint(plan, cycle);
+  add_storages(plan);
 
   result.endpoints = std::move(plan.endpoints);
   result.notes = std::move(plan.notes);
   result.schedule = std::make_shared<const Schedule>(std::move(plan.schedule));
   return result;
+}
+
+}  // namespace
+
+Plan write_schedule(const Scenario& scenario) {
+  return write(scenario, nullptr);
+}
+
+Plan write_schedule(const Scenario& scenario, const CheckpointCycle& cycle) {
+  return write(scenario, &cycle);
 }
 
 }  // namespace rehearse

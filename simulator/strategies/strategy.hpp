@@ -17,10 +17,13 @@ struct Plan {
   std::vector<int> endpoints;      // by rank over all roles
   std::vector<int> stage_layers;   // layers of each pipeline stage; interleaved: of each model part, in order
   std::vector<std::string> notes;  // assumptions worth reporting, one sentence each
+  CheckpointBytes checkpoint;      // if the scenario writes any
 };
 
 // Returns the scenario's schedule. Throws InputError if the scenario cannot be planned (for example, more
 // stages than layers).
 Plan write_schedule(const Scenario& scenario);
+// Returns a schedule that begins with a checkpoint, and repeats the scenario's schedule.
+Plan write_schedule(const Scenario& scenario, const CheckpointCycle& cycle);
 
 }  // namespace rehearse

@@ -15,8 +15,8 @@ namespace {
 // Sums of thousands of pieces; long double keeps their total exact to the last digit of a double.
 struct Sums {
   long double compute = 0, data_stall = 0, pipeline_bubble = 0, other = 0;
-  long double launches = 0, process = 0;  // parts of `other`
-  long double slowed = 0;                 // part of `compute`
+  long double launches = 0, process = 0, checkpoint = 0;  // parts of `other`
+  long double slowed = 0;                                 // part of `compute`
   std::map<Purpose, long double> exposed;
 };
 
@@ -118,6 +118,9 @@ private:
     if (op.purpose == Purpose::input ||
         (op.kind == OpKind::host && op.host_action == HostAction::load_batch)) {
       sums_.data_stall += under_way + waiting;
+    } else if (op.purpose == Purpose::checkpoint) {
+      sums_.checkpoint += under_way + waiting;
+      sums_.other += under_way + waiting;
     } else if (is_transfer(op)) {
       if (under_way > 0) sums_.exposed[op.purpose] += under_way;
       (traits_of(op.purpose).late_side_is_a_bubble ? sums_.pipeline_bubble : sums_.other) += waiting;
@@ -203,7 +206,7 @@ StepParts parts_of(const Trace& trace, int job) {
 template <class Visit>
 void each_part(Sums& a, const Sums& b, Visit visit) {
   for (long double Sums::*part : {&Sums::compute, &Sums::data_stall, &Sums::pipeline_bubble, &Sums::other,
-                                  &Sums::launches, &Sums::process, &Sums::slowed})
+                                  &Sums::launches, &Sums::process, &Sums::checkpoint, &Sums::slowed})
     visit(a.*part, b.*part);
   for (const auto& entry : b.exposed) a.exposed.try_emplace(entry.first, 0);
   for (auto& [purpose, seconds] : a.exposed) {
@@ -231,6 +234,7 @@ Breakdown mean_of(const StepParts& parts) {
   breakdown.other_s = mean(total.other);
   breakdown.launches_s = mean(total.launches);
   breakdown.process_s = mean(total.process);
+  breakdown.checkpoint_s = mean(total.checkpoint);
   breakdown.slowed_s = mean(total.slowed);
   for (const auto& [purpose, seconds] : total.exposed) {
     exposed += seconds;

@@ -75,7 +75,9 @@ private:
           "data",      "checkpoint",  "fusion cycle",  "host copy",
           "host copy", "host update", "NVMe transfer", "NVMe transfer"};
       add(row, begin_s,
-          op.purpose == Purpose::input ? "data" : kKinds[static_cast<std::size_t>(op.host_action)]);
+          op.purpose == Purpose::input        ? "data"
+          : op.purpose == Purpose::checkpoint ? "checkpoint"
+                                              : kKinds[static_cast<std::size_t>(op.host_action)]);
     } else {
       const double launched_s = begin_s + (spans_.latency_s.empty() ? 0 : spans_.latency_s[row]);
       add_computation(row, launched_s);

@@ -45,6 +45,13 @@ bool is_asynchronous(const Trace& trace, int job) {
   return trace.run.jobs[job].phases.back().schedule->asynchrony.has_value();
 }
 
+bool uses_host_memory(const Schedule& schedule) {
+  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [](const Program& program) {
+    return std::any_of(program.tensors.begin(), program.tensors.end(),
+                       [](const Tensor& tensor) { return tensor.memory != TensorMemory::device; });
+  });
+}
+
 }  // namespace
 
 StepWindow last_step(const Trace& trace, int job) {
@@ -131,7 +138,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   metrics.breakdown.scale(1 / steps_of_schedule);
   metrics.memory = memory_use(trace, 0, used.least_memory_bytes());
 
-  if (scenario.strategy.offload.optimizer != OffloadTo::none)
+  if (uses_host_memory(*plan.schedule))
     metrics.host_memory =
         host_memory_use(trace, 0, *scenario.cluster, scenario.framework.host_memory_factor.value);
   set_traffic(metrics, step_traffic(trace, 0, *scenario.cluster, metrics.asynchrony), *scenario.cluster);

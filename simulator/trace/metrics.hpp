@@ -10,6 +10,7 @@
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/asynchrony.hpp"
+#include "simulator/trace/checkpoint_cost.hpp"
 #include "simulator/trace/step_traffic.hpp"
 #include "simulator/trace/trace.hpp"
 
@@ -22,26 +23,28 @@ struct Breakdown {
   double data_stall_s = 0;
   double pipeline_bubble_s = 0;  // a pipeline peer is not ready
   double other_s = 0;
-  double launches_s = 0;  // part of other_s: kernels that their process has not issued yet
-  double process_s = 0;   // part of other_s: waits for the process that a profile measured (Kernel::wait_s)
-  double slowed_s = 0;    // part of compute_s: delay by concurrent collectives
+  double launches_s = 0;    // part of other_s: kernels that their process has not issued yet
+  double process_s = 0;     // part of other_s: waits for the process that a profile measured (Kernel::wait_s)
+  double checkpoint_s = 0;  // part of other_s: a step's share of the stall of a checkpoint
+  double slowed_s = 0;      // part of compute_s: delay by concurrent collectives
   double total_s() const {
     return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
   }
   // The part of other_s that other ranks, or what they send, cause.
-  double waiting_s() const { return other_s - launches_s - process_s; }
+  double waiting_s() const { return other_s - launches_s - process_s - checkpoint_s; }
   std::map<Purpose, double> exposed_s;  // exposed_communication_s by purpose of the awaited op
   void scale(double factor) {
     for (double* s : {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s,
-                      &launches_s, &process_s, &slowed_s})
+                      &launches_s, &process_s, &checkpoint_s, &slowed_s})
       *s *= factor;
     for (auto& [purpose, s] : exposed_s) s *= factor;
   }
 };
 
-// The names of Breakdown::slowed_s and Breakdown::process_s.
+// The names of Breakdown::slowed_s, Breakdown::process_s and Breakdown::checkpoint_s.
 inline constexpr const char* kSlowedCompute = "compute slowed by collectives";
 inline constexpr const char* kProfiledWait = "waiting for the process";
+inline constexpr const char* kCheckpointStall = "waiting for checkpoints";
 
 // Peak bytes of one device, by tensor kind; `fullest` names the program of the worker that needs most.
 struct MemoryUse {
@@ -62,7 +65,8 @@ struct HostMemoryUse {
 // The times of steps that differ by chance: quantiles in seconds.
 struct StepDistribution {
   int steps = 0;
-  double least_s = 0, low_s = 0, median_s = 0, high_s = 0, most_s = 0;  // low and high: 5 and 95 % are shorter
+  double least_s = 0, low_s = 0, median_s = 0, high_s = 0,
+         most_s = 0;  // low and high: 5 and 95 % are shorter
 };
 
 struct Metrics {
@@ -79,7 +83,8 @@ struct Metrics {
   std::string busiest_link;  // empty: no link was used
   LinkPlace busiest_place;   // of that link
   double busiest_utilization = 0;
-  std::optional<AsynchronyFigures> asynchrony;  // of workers that do not wait for each other
+  std::optional<AsynchronyFigures> asynchrony;   // of workers that do not wait for each other
+  std::optional<CheckpointCost> checkpoint;      // if the scenario writes any; step_time_s has its share
   std::optional<StepDistribution> distribution;  // if steps differ by chance; then step_time_s is their mean
 };
 

@@ -342,6 +342,8 @@ RunFigures figures_of(const Timeline& timeline, const Judged& judged) {
   add_part(figures, "waiting for data", Kind::data, m.breakdown.data_stall_s);
   if (m.breakdown.launches_s > 0)
     add_part(figures, "waiting for kernel launches", Kind::waiting, m.breakdown.launches_s);
+  if (m.breakdown.checkpoint_s > 0)
+    add_part(figures, kCheckpointStall, Kind::waiting, m.breakdown.checkpoint_s);
   if (m.breakdown.process_s > 0) add_part(figures, kProfiledWait, Kind::waiting, m.breakdown.process_s);
   add_part(figures, "waiting for " + waited_for(result.scenario), Kind::waiting, m.breakdown.waiting_s());
   figures.memory = m.memory;

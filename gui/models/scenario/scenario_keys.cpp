@@ -17,7 +17,7 @@ namespace rehearse::gui {
 namespace {
 
 const QStringList kSections = {"model", "training",  "cluster", "strategy", "simulation",
-                               "run",   "framework", "cost",    "data"};
+                               "run",   "framework", "cost",    "data",     "checkpoint"};
 
 // Returns "cluster.slow" for "cluster.slow[0]".
 QString without_numbers(QString path) {
@@ -40,7 +40,9 @@ QStringList names_for(const QString& path) {
   if (path == "data.dataset") return quoted(preset_names("simulator/input/datasets"));
   if (path == "data.loader.preset") return quoted(preset_names("simulator/input/loaders"));
   if (path == "data.preparation.preset") return quoted(preset_names("simulator/input/preparations"));
-  if (path == "data.storage.preset") return quoted(preset_names("simulator/input/storages"));
+  if (path == "checkpoint.preset") return quoted(preset_names("simulator/input/checkpoints"));
+  if (path == "data.storage.preset" || path == "checkpoint.storage.preset")
+    return quoted(preset_names("simulator/input/storages"));
   if (path.endsWith(".device.preset") || path.endsWith(".node.device") || path == "cluster.group.device")
     return quoted(device_names());
   return {};
@@ -274,6 +276,7 @@ std::shared_ptr<const std::vector<ScenarioKey>> scenario_keys() {
     const std::string base = templates.back().path.toStdString();
     collector.read_file(base, {"cluster.slow=[{factor=0.5, link=\"nic\"}]"});
     collector.read_file(base, {"cluster.group=[{nodes=1, device=\"v100\"}]"});
+    collector.read_file(base, {"checkpoint.every=100", "checkpoint.storage.preset=\"nas\""});
     for (const std::string& name : preset_names("topologies"))
       collector.read_file(base, {"cluster.preset=" + name});
   }

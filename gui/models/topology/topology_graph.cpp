@@ -89,10 +89,12 @@ int power_of_two_from(int least) {
 Topology::Topology(std::shared_ptr<const Cluster> cluster)
     : cluster_(std::move(cluster)), where_(cluster_->links(), 0) {
   const int nodes = cluster_->nodes(), servers = nodes + cluster_->server_nodes();
-  const int all = hosts_ = servers + cluster_->storage().servers;
-  for (int n = 0; n < all; ++n)
-    places_.push_back({n < nodes ? Place::Kind::node : Place::Kind::server,
-                       n < servers ? node_name_of(n, nodes) : fmt::format("storage{}", n - servers)});
+  for (int n = 0; n < servers; ++n)
+    places_.push_back({n < nodes ? Place::Kind::node : Place::Kind::server, node_name_of(n, nodes)});
+  for (const Storage& storage : cluster_->storages())
+    for (int server = 0; server < storage.servers; ++server)
+      places_.push_back({Place::Kind::server, fmt::format("{}{}", storage.name, server)});
+  const int all = hosts_ = static_cast<int>(places_.size());
   std::unordered_map<std::string, int> named;
   for (int n = 0; n < all; ++n) named[places_[n].name] = n;
   const auto place_named = [&](const std::string& name) {

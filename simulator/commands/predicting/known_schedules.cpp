@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "simulator/commands/predicting/checkpoints.hpp"
 #include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/schedule/op_count.hpp"
 #include "simulator/strategies/schedule_key.hpp"
@@ -57,8 +58,10 @@ void KnownSchedules::keep(Known known) {
 }
 
 Prediction predict_with(KnownSchedules& known, Scenario scenario, Where where) {
-  if (std::optional<Prediction> p = predict_from_rounds(scenario, {}, {}, &known))
+  if (std::optional<Prediction> p = predict_from_rounds(scenario, {}, {}, &known)) {
+    add_checkpoints(*p);
     return *std::move(p);
+  }
   Plan plan = known.plan_of(scenario);
   return predict_checked(std::move(scenario), std::move(plan), where);
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/text/error.hpp"
+#include "simulator/commands/predicting/checkpoints.hpp"
 #include "simulator/commands/predicting/known_schedules.hpp"
 #include "simulator/commands/predicting/repeated_rounds.hpp"
 #include "simulator/engine/engine.hpp"
@@ -135,6 +136,14 @@ Prediction predict_plan(Scenario scenario, Plan plan, Where where, const WatchPr
   return p;
 }
 
+Prediction predict_whole(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch,
+                         Schedules schedules) {
+  if (scenario.checkpoint.given) where = Where::child;  // it is simulated, too
+  Prediction p = predict_plan(std::move(scenario), std::move(plan), where, watch, schedules);
+  add_checkpoints(p, watch);
+  return p;
+}
+
 }  // namespace
 
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, Detail detail) {
@@ -144,16 +153,18 @@ Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch,
 }
 
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, const RoundsEffort& effort) {
-  if (std::optional<Prediction> p = predict_from_rounds(scenario, watch, effort)) return *std::move(p);
-  return predict(std::move(scenario), where, watch, Detail::every_span);
+  std::optional<Prediction> p = predict_from_rounds(scenario, watch, effort);
+  if (!p) return predict(std::move(scenario), where, watch, Detail::every_span);
+  add_checkpoints(*p, watch);
+  return *std::move(p);
 }
 
 Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {
-  return predict_plan(std::move(scenario), std::move(plan), where, watch, Schedules::to_check);
+  return predict_whole(std::move(scenario), std::move(plan), where, watch, Schedules::to_check);
 }
 
 Prediction predict_checked(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {
-  return predict_plan(std::move(scenario), std::move(plan), where, watch, Schedules::checked);
+  return predict_whole(std::move(scenario), std::move(plan), where, watch, Schedules::checked);
 }
 
 void refuse_overflow(const Prediction& prediction) {

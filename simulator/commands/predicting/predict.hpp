@@ -17,9 +17,10 @@ struct Prediction {
   std::vector<PathSegment> path;
   std::vector<WhatIf> faster;
   std::vector<SlowCost> slow;
-  std::optional<Uncertainty> uncertainty;  // see uncertainty.hpp
-  std::optional<TriedRemedies> remedies;   // see tried_remedies.hpp
-  std::optional<RepeatedRounds> rounds;    // see repeated_rounds.hpp
+  std::optional<Uncertainty> uncertainty;   // see uncertainty.hpp
+  std::optional<TriedRemedies> remedies;    // see tried_remedies.hpp
+  std::optional<RepeatedRounds> rounds;     // see repeated_rounds.hpp
+  std::optional<CheckpointRun> checkpoint;  // see checkpoints.hpp; plan and trace above have none
   Result result() const {
     return {scenario,
             plan,
@@ -31,7 +32,9 @@ struct Prediction {
             slow,
             uncertainty,
             remedies,
-            rounds ? &*rounds : nullptr};
+            rounds ? &*rounds : nullptr,
+            false,
+            checkpoint ? &*checkpoint : nullptr};
   }
 };
 

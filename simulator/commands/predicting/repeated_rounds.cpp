@@ -153,11 +153,12 @@ std::optional<Prediction> predict_from_rounds(const Scenario& scenario, const Wa
     if (!exactly && !about) return {};
     if (sum > most_microbatches) break;
     try {
-      const Scenario fewer = with_microbatches(scenario, number);
+      Scenario fewer = with_microbatches(scenario, number);
       Plan plan = known ? known->plan_of(fewer) : write_schedule(fewer);
       const double ops = ops_of_all(plan, number, scenario);
       if (plan.schedule->asynchrony || ops <= effort.least_ops) return {};
       about = about && ops > effort.most_ops;
+      fewer.checkpoint = {};  // checkpoints are added to the whole step
       simulated.push_back({number, known ? predict_checked(fewer, std::move(plan), Where::child, watch)
                                          : predict(fewer, std::move(plan), Where::child, watch)});
     } catch (const InputError&) {

@@ -210,7 +210,9 @@ void explain(Prediction& p, const WatchPrediction& watch) {
   for (std::size_t i = 0; i < used.size(); ++i) {
     WhatIf what_if{
         used[i], {}, saved_s[static_cast<std::size_t>(used[i])] / p.plan.schedule->optimizer_steps};
-    if (cheap && std::isfinite(times_s[p.slow.size() + i])) what_if.step_time_s = times_s[p.slow.size() + i];
+    // Checkpoints are assumed to take as long as before.
+    if (cheap && std::isfinite(times_s[p.slow.size() + i]))
+      what_if.step_time_s = times_s[p.slow.size() + i] + p.metrics.breakdown.checkpoint_s;
     p.faster.push_back(what_if);
   }
 }

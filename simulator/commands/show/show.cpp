@@ -49,19 +49,22 @@ std::string title_of_framework(const std::string& preset) {
 struct InputPart {
   const char* folder;
   const char* what;
-  const char* section;  // of [data]; empty: [data] itself
+  const char* table;    // of the scenario
+  const char* section;  // of the table; empty: the table itself
   const char* key;
 };
-constexpr std::array<InputPart, 4> kInputParts = {
-    {{"simulator/input/datasets", "dataset", "", "dataset"},
-     {"simulator/input/loaders", "loader", "loader", "loader.preset"},
-     {"simulator/input/preparations", "preparation", "preparation", "preparation.preset"},
-     {"simulator/input/storages", "storage", "storage", "storage.preset"}}};
+constexpr std::array<InputPart, 5> kInputParts = {
+    {{"simulator/input/datasets", "dataset", "data", "", "dataset"},
+     {"simulator/input/loaders", "loader", "data", "loader", "loader.preset"},
+     {"simulator/input/preparations", "preparation", "data", "preparation", "preparation.preset"},
+     {"simulator/input/storages", "storage", "data", "storage", "storage.preset"},
+     {"simulator/input/checkpoints", "checkpoint", "checkpoint", "", "preset"}}};
 
 std::string title_of_input(const InputPart& part, const std::string& preset) {
   Document document = Document::parse_file(preset_path(part.folder, preset));
-  Section data = document.root().section("data");
-  return fmt::format("{}: {}", part.what, (*part.section ? data.section(part.section) : data).text("title"));
+  Section table = document.root().section(part.table);
+  return fmt::format("{}: {}", part.what,
+                     (*part.section ? table.section(part.section) : table).text("title"));
 }
 
 std::vector<StrategyText> strategies() {
@@ -493,7 +496,8 @@ void run_show(const std::string& name, std::ostream& out) {
   }
   for (const InputPart& part : kInputParts)
     if (const std::string path = preset_path(part.folder, name); !path.empty()) {
-      out << fmt::format("{}: {}; [data] {} = \"{}\"\n", name, title_of_input(part, name), part.key, name);
+      out << fmt::format("{}: {}; [{}] {} = \"{}\"\n", name, title_of_input(part, name), part.table, part.key,
+                         name);
       show_file(path, out);
       return;
     }
@@ -506,10 +510,10 @@ void run_show(const std::string& name, std::ostream& out) {
   }
   std::vector<std::string> known = preset_names("models");
   for (const auto& more : {preset_names("topologies"), device_names(), preset_names("simulator/strategies"),
-                           preset_names("simulator/frameworks"), preset_names(kInputParts[0].folder),
-                           preset_names(kInputParts[1].folder), preset_names(kInputParts[2].folder),
-                           preset_names(kInputParts[3].folder)})
+                           preset_names("simulator/frameworks")})
     known.insert(known.end(), more.begin(), more.end());
+  for (const InputPart& part : kInputParts)
+    for (std::string& one : preset_names(part.folder)) known.push_back(std::move(one));
   for (const StrategyText& strategy : strategies()) {
     if (name == strategy.name) {
       out << fmt::format("{}: {}\n\n{}\n\n[strategy]\n{}", strategy.name, strategy.summary, strategy.more,

@@ -28,7 +28,7 @@ RunSubcommand add_show(CLI::App& options) {
       ->check(shipped_or_file(
           {"models", "topologies", "topologies/devices", "simulator/strategies", "simulator/frameworks",
            "simulator/input/datasets", "simulator/input/loaders", "simulator/input/preparations",
-           "simulator/input/storages"},
+           "simulator/input/storages", "simulator/input/checkpoints"},
           strategy_names()));
   return [name](const Streams& streams) {
     run_show(*name, streams.out);

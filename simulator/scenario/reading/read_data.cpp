@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/reading/readers.hpp"
-#include "topologies/read_node.hpp"
+#include "simulator/scenario/reading/storage_reader.hpp"
 
 namespace rehearse {
 namespace {
@@ -51,9 +51,9 @@ Sourced read_preparation(Section& section, std::string& title) {
   return core_s;
 }
 
-void read_storage(Section& section, Data& data) {
-  Storage& storage = data.storage;
-  StorageAccess& access = data.access;
+}  // namespace
+
+void read_storage(Section& section, Storage& storage, StorageAccess& access, double operation_bytes) {
   section.text("preset", "");
   access.title = section.text("title", "the storage");
   storage.kind = static_cast<Storage::Kind>(section.choice("kind", kStorageKindNames, 0));
@@ -78,8 +78,7 @@ void read_storage(Section& section, Data& data) {
                                 "servers = 0: those on the fabric reach a node through its NICs");
   access.latency_s = section.number("latency_us", {0, 1e9}, 0) * 1e-6;
   const double operations_per_s = section.number("operations_per_s", kNotNegative, 0);
-  storage.operations_bandwidth =
-      operations_per_s * (data.record_bytes > 0 ? data.record_bytes : data.sample_bytes);
+  storage.operations_bandwidth = operations_per_s * operation_bytes;
   if (shared && storage.read_bandwidth <= 0)
     section.refuse("read_gb_per_s", "missing", "the bandwidth of all servers together");
   if (storage.write_bandwidth <= 0) storage.write_bandwidth = storage.read_bandwidth;
@@ -93,8 +92,6 @@ void apply_preset(Document& document, Section section, std::string_view key, std
   const std::string name = section.has(key) ? section.text(key) : std::string(fallback);
   document.fill_in(named_preset(section, key, name, folder));
 }
-
-}  // namespace
 
 Data read_data(Document& document, const Model& model, double sequence_length) {
   Data data;
@@ -125,7 +122,8 @@ Data read_data(Document& document, const Model& model, double sequence_length) {
           storage = section.section("storage"), cache = section.section("cache");
   data.loader = read_loader(loader);
   data.core_s = read_preparation(preparation, data.preparation);
-  read_storage(storage, data);
+  read_storage(storage, data.storage, data.access,
+               data.record_bytes > 0 ? data.record_bytes : data.sample_bytes);
   data.cache = static_cast<CachePolicy>(
       cache.choice("policy", kCachePolicyNames, static_cast<std::size_t>(CachePolicy::random)));
   data.cache_bytes = cache.number("gib", {0, 1e9}, 0) * kGiB;
@@ -135,13 +133,6 @@ Data read_data(Document& document, const Model& model, double sequence_length) {
   cache.finish();
   section.finish();
   return data;
-}
-
-void refuse_unknown_bandwidth(const Data& data, const Cluster& cluster, Document& document) {
-  if (data.storage.kind != Storage::Kind::local || cluster.storage().read_bandwidth > 0) return;
-  Section storage = document.root().section("data").section("storage");
-  storage.refuse("read_gb_per_s", "missing",
-                 "the bandwidth of a node's drives, or cluster.node.nvme_read_gb_per_s");
 }
 
 }  // namespace rehearse

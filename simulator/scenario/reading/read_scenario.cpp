@@ -191,6 +191,7 @@ Scenario read_without(OpenedScenario opened, const std::string& path, const Over
   Section strategy = root.section("strategy"), simulation = root.section("simulation"),
           run = root.section("run"), costs = root.section("framework"), cost = root.section("cost");
   root.section("data");
+  root.section("checkpoint");
   root.finish();  // first: otherwise a misspelt section would be reported as missing
 
   Scenario scenario;
@@ -209,8 +210,10 @@ Scenario read_without(OpenedScenario opened, const std::string& path, const Over
     if (nodes) document.set(fmt::format("cluster.server_nodes={}", nodes->count), &nodes->asked_at);
   }
   scenario.data = read_data(document, scenario.model, training.number("sequence_length", kNotNegative, 0));
-  scenario.cluster = read_cluster(cluster, base_folder, scenario.data.storage);
-  refuse_unknown_bandwidth(scenario.data, *scenario.cluster, document);
+  std::vector<Storage> storages;
+  scenario.checkpoint = read_checkpoint(document, scenario.data, storages);
+  scenario.cluster = read_cluster(cluster, base_folder, storages);
+  refuse_unknown_bandwidth(scenario.data, scenario.checkpoint, *scenario.cluster, document);
 
   scenario.cost = read_cost(cost, *scenario.cluster, base_folder);
   cost.finish();

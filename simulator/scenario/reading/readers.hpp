@@ -12,17 +12,21 @@ namespace rehearse {
 // Applies the assignments to the document in order, but those that name a preset or a file come first.
 void apply_overrides(Document& document, const std::string& base_folder, const Overrides& overrides);
 
-// Returns the preset that `key` of a section names, from the presets of `folder`. Throws InputError with the nearest
-// name if there is none.
+// Returns the preset that `key` of a section names, from the presets of `folder`. Throws InputError with the
+// nearest name if there is none.
 Document named_preset(const Section& section, std::string_view key, const std::string& name,
                       std::string_view folder);
 
 // Parses [data], after adding to the document what its presets say. Without the section, input takes no time.
-// Defaults: PyTorch's loader, samples in the memory of the nodes, preparation that takes no time; the bytes of a
-// sample follow from the model if it reads tokens.
+// Defaults: PyTorch's loader, samples in the memory of the nodes, preparation that takes no time; the bytes
+// of a sample follow from the model if it reads tokens.
 Data read_data(Document& document, const Model& model, double sequence_length);
-// Refuses local storage without a bandwidth, be it its own or that of the nodes' NVMe drives.
-void refuse_unknown_bandwidth(const Data& data, const Cluster& cluster, Document& document);
+// Parses [checkpoint], after adding to the document what its presets say. Adds to `storages` that of the data
+// and those that checkpoints are written to.
+Checkpoint read_checkpoint(Document& document, const Data& data, std::vector<Storage>& storages);
+// Refuses storage without a bandwidth, be it its own or that of the nodes' NVMe drives.
+void refuse_unknown_bandwidth(const Data& data, const Checkpoint& checkpoint, const Cluster& cluster,
+                              Document& document);
 
 // Parses [training]. Defaults: micro_batch 1; precision the first of bf16, fp16, fp32 for which the device
 // has a peak; gradient_precision and activation_precision as the training precision stores them (tf32: fp32,

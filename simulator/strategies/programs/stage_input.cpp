@@ -23,27 +23,6 @@ BatchLoading loading_of(const Scenario& scenario) {
                        workers_of(scenario.strategy));
 }
 
-// Returns the rank of the storage for each worker: that of its node, or the servers in turn.
-Quantity storage_of_workers(const Cluster& cluster, Role& workers) {
-  const Storage& storage = cluster.storage();
-  if (storage.kind == Storage::Kind::shared && storage.servers <= 1) return 0;
-  const int ranks = workers.size(), per_node = cluster.node().devices;
-  Quantity rank;
-  rank.mesh = static_cast<int>(workers.meshes.size());
-  if (storage.kind == Storage::Kind::local && ranks % per_node == 0) {
-    rank.axis = 1;
-    for (int node = 0; node < ranks / per_node; ++node) rank.values.push_back(node);
-    workers.meshes.emplace_back(Mesh({{"device", per_node}, {"node", ranks / per_node}}));
-    return rank;
-  }
-  rank.axis = 0;
-  for (int worker = 0; worker < ranks; ++worker)
-    rank.values.push_back(storage.kind == Storage::Kind::local ? worker / per_node
-                                                               : worker % storage.servers);
-  workers.meshes.emplace_back(Mesh({{"rank", ranks}}));
-  return rank;
-}
-
 // The tensor-parallel ranks of a sequence get it from the first of them.
 Quantity read_bytes(const Scenario& scenario, const BatchLoading& loading, const Mesh& mesh) {
   if (scenario.strategy.tensor == 1) return loading.read_bytes;
@@ -54,23 +33,50 @@ Quantity read_bytes(const Scenario& scenario, const BatchLoading& loading, const
   return bytes;
 }
 
-void add_storage(StepPlan& plan) {
-  const Cluster& cluster = *plan.scenario.cluster;
-  const int role = static_cast<int>(plan.schedule.roles.size()), ranks = cluster.storage_endpoints();
-  for (Program& program : plan.schedule.programs)
-    for (Op& op : program.ops)
-      for (Message& message : op.messages)
-        if (message.peer.kind == Peer::Kind::member && message.peer.role == kStorageRole)
-          message.peer.role = role;
-  plan.schedule.roles.push_back({"storage", {Mesh({{"storage", ranks}})}});
-  Program idle;
-  idle.name = "storage";
-  idle.role = role;
-  plan.schedule.programs.push_back(std::move(idle));
-  for (int rank = 0; rank < ranks; ++rank) plan.endpoints.push_back(cluster.storage_endpoint(rank));
+}  // namespace
+
+Quantity storage_of_ranks(const Cluster& cluster, Role& role, int which) {
+  const Storage& storage = cluster.storage(which);
+  if (storage.kind == Storage::Kind::shared && storage.servers <= 1) return 0;
+  const int ranks = role.size(), per_node = cluster.node().devices;
+  Quantity rank;
+  rank.mesh = static_cast<int>(role.meshes.size());
+  if (storage.kind == Storage::Kind::local && ranks % per_node == 0) {
+    rank.axis = 1;
+    for (int node = 0; node < ranks / per_node; ++node) rank.values.push_back(node);
+    role.meshes.emplace_back(Mesh({{"device", per_node}, {"node", ranks / per_node}}));
+    return rank;
+  }
+  rank.axis = 0;
+  for (int number = 0; number < ranks; ++number)
+    rank.values.push_back(storage.kind == Storage::Kind::local ? number / per_node
+                                                               : number % storage.servers);
+  role.meshes.emplace_back(Mesh({{"rank", ranks}}));
+  return rank;
 }
 
-}  // namespace
+void add_storages(StepPlan& plan) {
+  const Cluster& cluster = *plan.scenario.cluster;
+  for (int which = 0; which < static_cast<int>(cluster.storages().size()); ++which) {
+    const int role = static_cast<int>(plan.schedule.roles.size()), ranks = cluster.storage_endpoints(which);
+    bool used = false;
+    for (Program& program : plan.schedule.programs)
+      for (Op& op : program.ops)
+        for (Message& message : op.messages)
+          if (message.peer.kind == Peer::Kind::member && message.peer.role == storage_role(which)) {
+            message.peer.role = role;
+            used = true;
+          }
+    if (!used) continue;
+    const std::string name = which == 0 ? "storage" : "storage " + std::to_string(which + 1);
+    plan.schedule.roles.push_back({name, {Mesh({{"storage", ranks}})}});
+    Program idle;
+    idle.name = name;
+    idle.role = role;
+    plan.schedule.programs.push_back(std::move(idle));
+    for (int rank = 0; rank < ranks; ++rank) plan.endpoints.push_back(cluster.storage_endpoint(rank, which));
+  }
+}
 
 std::optional<BatchLoader> plan_input(const Scenario& scenario, Role& workers) {
   if (!scenario.data.given) return std::nullopt;
@@ -78,10 +84,11 @@ std::optional<BatchLoader> plan_input(const Scenario& scenario, Role& workers) {
   input.loading = loading_of(scenario);
   input.loader = scenario.data.loader;
   const Node& node = scenario.cluster->node();
+  input.on_network = scenario.cluster->storage().servers > 0;
   input.copies = node.device.compute_capability > 0 && node.host_link_bandwidth > 0;
   if (!input.loading.reads() && input.loading.prepare_s <= 0 && !input.copies) return std::nullopt;
   input.read = read_bytes(scenario, input.loading, workers.meshes.front());
-  if (input.loading.reads()) input.storage_of = storage_of_workers(*scenario.cluster, workers);
+  if (input.loading.reads()) input.storage_of = storage_of_ranks(*scenario.cluster, workers, 0);
   return input;
 }
 
@@ -136,7 +143,6 @@ void complete_input(StepPlan& plan) {
   schedule.samples *= rounds;
   schedule.tokens *= rounds;
   schedule.loads_ahead = true;
-  if (plan.input->loading.reads()) add_storage(plan);
 }
 
 }  // namespace rehearse

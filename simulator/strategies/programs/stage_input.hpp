@@ -27,8 +27,15 @@ struct InputRates {
 };
 InputRates input_rates(const Scenario& scenario);
 
+// Returns the rank of one of the cluster's storages that each rank uses: that of its node, or the servers in
+// turn. May add a mesh to the role, whose ranks are on devices in order if the storage is local.
+Quantity storage_of_ranks(const Cluster& cluster, Role& role, int which);
+
+// Adds a role for each storage that ops read from or write to, and names it in their messages.
+void add_storages(StepPlan& plan);
+
 // Completes a schedule of which all programs are written: repeats it rounds_of_input() times, connects the
-// ops that load batches, and adds the role of the storage. Throws InputError if asynchronous workers would
+// ops that load batches. Throws InputError if asynchronous workers would
 // need several rounds.
 void complete_input(StepPlan& plan);
 
