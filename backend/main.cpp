@@ -85,6 +85,13 @@ void add_common(CLI::App& command, ScenarioArguments& arguments) {
       .add_option("--trace", arguments.output.trace,
                   "Write the record of the run (.json or .json.gz), for `rehearse validate` and Perfetto")
       ->check(file_name());
+  command
+      .add_option(
+          "--checkpoints", arguments.checkpoints,
+          "Write checkpoints to this folder, as [checkpoint] says, and continue from the newest one in it")
+      ->check(file_name());
+  command.add_option("--keep", arguments.kept_checkpoints, "Complete checkpoints that are kept (2)")
+      ->check(CLI::Range(1, 1000));
   command.add_flag("--check-replicas", arguments.check_replicas,
                    "Check that ranks with the same layers have bit-identical gradients and weights");
 }

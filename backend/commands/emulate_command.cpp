@@ -6,6 +6,7 @@
 #include <memory>
 #include <ostream>
 
+#include "backend/commands/checkpoint_choice.hpp"
 #include "backend/commands/recorded_launch.hpp"
 #include "backend/commands/run_guard.hpp"
 #include "backend/emulate/network.hpp"
@@ -81,13 +82,16 @@ void describe_links(const EmulatedNetwork& network, Endpoint from, Endpoint to, 
 
 void run_emulate(const ScenarioArguments& arguments, std::istream& in, std::ostream& out) {
   Emulation emulated = emulation(arguments, in, conversations);
-  const Scenario& scenario = emulated.scenario;
   const Plan& plan = emulated.plan;
+  const std::optional<CheckpointPlan> checkpoints =
+      plan_checkpoints(arguments, emulated.scenario, *plan.schedule);
+  const Scenario& scenario = emulated.scenario;
   const Executor executor = host_executor(scenario.run.collectives);
   Measurement measurement = describe_run(scenario, "emulated", "TCP", arguments.command);
   for (const std::string& missing : emulated.network->left_out()) measurement.notes.push_back(missing);
   const auto body = [&](Transport& transport, Journal* journal) {
-    auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas, journal});
+    auto run = run_rank(scenario, plan, transport, executor,
+                        {arguments.check_replicas, journal, checkpoints ? &*checkpoints : nullptr});
     if (run) write_run_result(arguments.output, scenario, plan, std::move(*run), measurement, out);
   };
   launch_recorded(emulated.ranks(arguments.patience_s), arguments.output, scenario, plan, measurement, body);

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "backend/commands/checkpoint_choice.hpp"
 #include "backend/commands/library_output.hpp"
 #include "backend/commands/record_keeper.hpp"
 #include "backend/commands/recorded_launch.hpp"
@@ -61,8 +62,8 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
 }  // namespace
 
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out) {
-  const Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in,
-                                                  {{"--trace", arguments.output.trace}});
+  Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in,
+                                            {{"--trace", arguments.output.trace}});
   if (arguments.kernels && (arguments.device == "cpu" || arguments.output.trace.empty()))
     throw InputError({},
                      "--kernels records a GPU's kernels; allowed with --device gpu (or auto) and --trace");
@@ -76,12 +77,14 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   refuse_uneven_vocabulary(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
+  const std::optional<CheckpointPlan> checkpoints = plan_checkpoints(arguments, scenario, *plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {
     std::optional<RealRunResult> run;
     {
       const OutputToErrors while_libraries_print;
       const Executor executor = choose_executor(arguments, scenario, plan, transport);
-      run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas, journal});
+      run = run_rank(scenario, plan, transport, executor,
+                     {arguments.check_replicas, journal, checkpoints ? &*checkpoints : nullptr});
     }
     if (!run) return;
     Measurement own = describe_run(scenario, run->executor, transport.kind(), arguments.command);
@@ -108,6 +111,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   if (first) keeper.start(arguments.output, scenario, plan, measurement);
   std::string options = fmt::format("--device {}", arguments.device);
   if (arguments.check_replicas) options += " --check-replicas";
+  if (checkpoints) options += fmt::format(" --checkpoints, from step {} on", checkpoints->first());
   with_ranks(ranks, [&](Transport& transport) {
     agree(transport, {REHEARSE_VERSION, scenario.text, options});
     body(transport, keeper.share(transport, scenario, plan));

@@ -24,7 +24,10 @@ struct ScenarioArguments {
   bool check_replicas = false;  // see RealRunOptions
   bool oversubscribe = false;   // ranks may crowd this machine (run_guard.hpp), or share a GPU
   double patience_s = 60;
-  std::string command;  // the command line, for the record
+  std::string checkpoints;   // the folder to which checkpoints are written, and from which a run continues;
+                             // empty: none
+  int kept_checkpoints = 2;  // complete ones that are not removed
+  std::string command;       // the command line, for the record
 };
 
 // Returns a description of the run, with what one process knows before it begins.

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "backend/runs/checkpoints.hpp"
 #include "backend/runtime/binding.hpp"
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/placement.hpp"
@@ -124,6 +125,62 @@ std::vector<double> step_bounds(const std::vector<RankSpan>& spans, double begin
   return bounds_s;
 }
 
+// Loads the state to continue from. Returns nothing without checkpoints. Throws InputError if they could not
+// contain the training.
+std::unique_ptr<CheckpointKeeper> begin_checkpoints(const CheckpointPlan* plan, const Scenario& scenario,
+                                                    const std::string& not_trained, Transport& transport,
+                                                    Workload& workload, Arithmetic& arithmetic) {
+  if (plan == nullptr) return nullptr;
+  TrainState* state = workload.state();
+  const std::string why = state == nullptr ? not_trained : state->why_not_saved();
+  if (!why.empty())
+    throw InputError({},
+                     fmt::format("{}: --checkpoints is given, but {}; allowed: a training whose weights and "
+                                 "optimizer state are all that it continues from",
+                                 scenario.name, why));
+  if (plan->first() > 0) load_checkpoint(*plan, *state, arithmetic);
+  return std::make_unique<CheckpointKeeper>(*plan, scenario, transport, *state, arithmetic);
+}
+
+// Runs all repetitions, and writes a checkpoint whenever one is due.
+std::vector<RankSpan> execute_between_checkpoints(const Schedule& schedule, int role, int rank, int repeats,
+                                                  Hardware& hardware,
+                                                  const std::function<void(const RankSpan&)>& on_span,
+                                                  const CheckpointPlan* plan, CheckpointKeeper* keeper) {
+  if (plan == nullptr) return execute_rank(schedule, role, rank, repeats, hardware, on_span);
+  std::vector<RankSpan> spans;
+  const long before = plan->first();
+  for (int first = 0, end = 0; first < repeats; first = end) {
+    const long due = ((before + first) / plan->every + 1) * plan->every - before;
+    end = static_cast<int>(std::min<long>(due, repeats));
+    for (RankSpan& span :
+         execute_rank(schedule, role, rank, Repetitions{first, end, end == repeats}, hardware, on_span))
+      spans.push_back(span);
+    if (end == due) keeper->save(before + end);
+  }
+  keeper->finish();
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const RankSpan& a, const RankSpan& b) { return a.call.stream < b.call.stream; });
+  return spans;
+}
+
+// Describes what checkpoints did to the run.
+std::vector<std::string> checkpoint_notes(const CheckpointPlan& plan,
+                                          const std::vector<double>& held_back_s) {
+  std::vector<std::string> notes;
+  if (plan.first() > 0)
+    notes.push_back(fmt::format("continues after step {} from {}", plan.first(), plan.from.folder));
+  for (const std::string& why : plan.from.damaged)
+    notes.push_back("a newer checkpoint was passed over: " + why);
+  if (held_back_s.empty()) return notes;
+  double sum_s = 0;
+  for (const double seconds : held_back_s) sum_s += seconds;
+  notes.push_back(fmt::format("{} checkpoint{} held training back for {:.1f} ms each", held_back_s.size(),
+                              held_back_s.size() == 1 ? "" : "s",
+                              1000 * sum_s / static_cast<double>(held_back_s.size())));
+  return notes;
+}
+
 }  // namespace
 
 void refuse_offload(const Scenario& scenario) {
@@ -181,8 +238,10 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const int repeats = real_repeats(scenario, schedule);
   const auto make_workload = [&](int planned_repeats) {
     if (not_trained.empty())
-      return training_workload(scenario, schedule, wiring, rank, *arithmetic,
-                               {options.check_replicas, planned_repeats, executor.on_processors});
+      return training_workload(
+          scenario, schedule, wiring, rank, *arithmetic,
+          {options.check_replicas, options.checkpoints ? options.checkpoints->first() : 0, planned_repeats,
+           executor.on_processors});
     return bare_workload(
         schedule, wiring, rank, *arithmetic,
         timed ? timed_seconds(scenario, schedule, plan.endpoints[rank]) : std::vector<double>());
@@ -190,6 +249,8 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   if (executor.rehearse && program >= 0 && !timed)
     compute_once(schedule.programs[program], *make_workload(1), *arithmetic);
   const std::unique_ptr<Workload> workload = make_workload(repeats);
+  const std::unique_ptr<CheckpointKeeper> keeper =
+      begin_checkpoints(options.checkpoints, scenario, not_trained, transport, *workload, *arithmetic);
   transport.open(wiring.channels_of(rank));
   const std::unique_ptr<Hardware> hardware =
       executor.hardware(schedule, wiring, rank, transport, *workload, *arithmetic);
@@ -209,7 +270,8 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   }
   std::function<void(const RankSpan&)> on_span;
   if (journal) on_span = [&](const RankSpan& span) { journal->write(rank, span); };
-  report.spans = execute_rank(schedule, role, own, repeats, *hardware, on_span);
+  report.spans = execute_between_checkpoints(schedule, role, own, repeats, *hardware, on_span,
+                                             options.checkpoints, keeper.get());
   if (end_sampling) report.gpu = end_sampling(step_bounds(report.spans, begin_s, repeats));
   report.kernels = hardware->kernels();
   report.gpu.collectives = hardware->chosen_collectives();
@@ -251,6 +313,9 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.notes = executor.notes;
   result.versions = executor.versions;
   for (std::string& note : hardware->notes()) result.notes.push_back(std::move(note));
+  if (keeper)
+    for (std::string& note : checkpoint_notes(*options.checkpoints, keeper->held_back_s()))
+      result.notes.push_back(std::move(note));
   if (scenario.run.bind == RealRun::Bind::core) result.notes.emplace_back("each rank was bound to a core");
   for (const RankReport& each : result.reports)
     result.clock_error_s = std::max(result.clock_error_s, each.clock_error_s);

@@ -61,9 +61,14 @@ struct RealRunResult {
   double clock_error_s = 0;
 };
 
+struct CheckpointPlan;  // checkpoints.hpp
+
 struct RealRunOptions {
   bool check_replicas = false;  // also compares the gradients of replicas of a stage, in every step
   Journal* journal = nullptr;   // of all ranks, for the process that started them; null: none
+  // Where to continue, and where and how often to write checkpoints; null: neither. The steps of [run] are
+  // those that are left.
+  const CheckpointPlan* checkpoints = nullptr;
 };
 
 // What the ranks of a failed run had done, if all of them had finished a step.

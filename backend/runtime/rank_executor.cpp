@@ -38,11 +38,11 @@ void refuse_unknown(const Op& op) {
 
 class RankExecutor {
 public:
-  RankExecutor(const Schedule& schedule, const Program& program, int repeats, Hardware& hardware,
+  RankExecutor(const Schedule& schedule, const Program& program, Repetitions repetitions, Hardware& hardware,
                const std::function<void(const RankSpan&)>& on_span)
       : program_(program),
         index_(schedule, program),
-        repeats_(repeats),
+        repetitions_(repetitions),
         hardware_(hardware),
         on_span_(on_span),
         ends_(program.ops.size()),
@@ -51,7 +51,7 @@ public:
     for (const Turn& turn : program.turns) turns_.push_back({turn.at_once, 0, 0});
     for (const Op& op : program.ops) refuse_unknown(op);
     for (std::size_t s = 0; s < streams_.size(); ++s) {
-      streams_[s].cursor = StreamCursor(program, index_, static_cast<int>(s));
+      streams_[s].cursor = StreamCursor(program, index_, static_cast<int>(s), repetitions.first);
       for (const int op : index_.stream_ops[s]) streams_[s].endless |= index_.per_step[op] == 0;
     }
   }
@@ -66,7 +66,7 @@ public:
       std::unique_lock lock(mutex_);
       ended_.wait(lock, [&] { return failure_ || limited_ended(); });
     }
-    if (!failure_) finish();
+    if (!failure_ && repetitions_.last) finish();
     for (std::thread& thread : threads) thread.join();
     if (failure_) std::rethrow_exception(failure_);
     std::vector<RankSpan> spans;
@@ -154,7 +154,7 @@ private:
     try {
       Stream& stream = streams_[number];
       try {
-        while (stream.cursor.step() < repeats_) {
+        while (stream.cursor.step() < repetitions_.end) {
           hardware_.begin_step(number);
           run_step(number);
           hardware_.end_step(number);
@@ -319,7 +319,7 @@ private:
 
   const Program& program_;
   const ProgramIndex index_;
-  const int repeats_;
+  const Repetitions repetitions_;
   Hardware& hardware_;
   const std::function<void(const RankSpan&)>& on_span_;
   std::mutex mutex_;
@@ -336,9 +336,14 @@ private:
 
 std::vector<RankSpan> execute_rank(const Schedule& schedule, int role, int rank, int repeats,
                                    Hardware& hardware, const std::function<void(const RankSpan&)>& on_span) {
+  return execute_rank(schedule, role, rank, Repetitions{0, repeats}, hardware, on_span);
+}
+
+std::vector<RankSpan> execute_rank(const Schedule& schedule, int role, int rank, Repetitions repetitions,
+                                   Hardware& hardware, const std::function<void(const RankSpan&)>& on_span) {
   const int program = schedule.program_of(role, rank);
   if (program < 0) return {};
-  return RankExecutor(schedule, schedule.programs[program], repeats, hardware, on_span).run();
+  return RankExecutor(schedule, schedule.programs[program], repetitions, hardware, on_span).run();
 }
 
 }  // namespace rehearse

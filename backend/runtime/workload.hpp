@@ -21,6 +21,8 @@ struct Payload {
   Collective::Reduction reduction = Collective::Reduction::sum;
 };
 
+class TrainState;  // backend/training/state_slice.hpp
+
 class Workload {
 public:
   virtual ~Workload() = default;
@@ -51,6 +53,7 @@ public:
   // Returns whether the workload reports losses. If so, it calls `on_loss`, if that is set, with each loss as
   // soon as it is known.
   virtual bool tells_losses() const { return false; }
+  virtual TrainState* state() { return nullptr; }  // what it trains; null: nothing
   std::function<void(double)> on_loss;
 };
 

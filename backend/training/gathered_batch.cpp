@@ -44,11 +44,11 @@ double GatheredBatch::bytes_of_step(const Scenario& scenario) {
   return static_cast<double>(kElementBytes * elements) * scenario.microbatches;
 }
 
-void GatheredBatch::load(int stream, long step) {
+void GatheredBatch::load(int stream, long step, long before) {
   std::vector<float> inputs(ranks_ * samples_ * features_), labels(ranks_ * samples_);
   for (long microbatch = 0; microbatch < microbatches_; ++microbatch) {
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      const std::uint64_t batch = static_cast<std::uint64_t>(step) * ranks_ + i / samples_;
+      const std::uint64_t batch = static_cast<std::uint64_t>(before + step) * ranks_ + i / samples_;
       const std::uint64_t sample =
           (batch * static_cast<std::uint64_t>(microbatches_) + static_cast<std::uint64_t>(microbatch)) *
               samples_ +

@@ -58,6 +58,27 @@ void LayerWeights::cast_weights(int stream, LayerRange layers) {
   if (master_->elements > 0) arithmetic_->copy(stream, master_weights(layers), weights(layers));
 }
 
+std::vector<HeldState> LayerWeights::state() const {
+  std::vector<HeldState> all;
+  const auto add = [&](StateKind kind, const OwnedArray& whole) {
+    for (const Layer& layer : layers_)
+      if (layer.parameters > 0 && whole->elements > 0)
+        all.push_back({{kind, layer.number, "", 0, layer.parameters, layer.parameters},
+                       whole->part(layer.offset, layer.parameters)});
+  };
+  add(StateKind::weights, master_->elements > 0 ? master_ : weights_);
+  add(StateKind::momentum, momentum_);
+  add(StateKind::second_moment, second_moment_);
+  return all;
+}
+
+void LayerWeights::restored(int stream, long steps) {
+  for (Layer& layer : layers_) {
+    layer.steps = steps;
+    cast_weights(stream, {layer.number, layer.number});
+  }
+}
+
 void LayerWeights::update(int stream, LayerRange layers) {
   const auto of = [](const OwnedArray& whole, std::size_t offset, std::size_t elements) {
     return whole->elements > 0 ? whole->part(offset, elements) : Array{};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/training/arithmetic.hpp"
+#include "backend/training/state_slice.hpp"
 #include "simulator/strategies/layout/stages.hpp"
 
 namespace rehearse {
@@ -31,6 +32,10 @@ public:
   Array master_weights(LayerRange layers) const;  // fp32; with fp32 weights, the weights themselves
   // Must be called after master weights were changed from outside.
   void cast_weights(int stream, LayerRange layers);
+  // Returns the master weights and the moments of all layers, without a place.
+  std::vector<HeldState> state() const;
+  // Must be called after they were changed from outside, to those after `steps` optimizer steps.
+  void restored(int stream, long steps);
   // Applies one optimizer step. Steps are counted separately for each layer.
   void update(int stream, LayerRange layers);
 

@@ -82,6 +82,8 @@ public:
   Array activation(int microbatch, int layer) const override;
   Array activation_gradient(int microbatch, int layer) const override;
 
+  std::vector<HeldState> state() const override { return weights_.state(); }
+  void restored(int stream, long steps) override { weights_.restored(stream, steps); }
   Array weights(LayerRange layers) const override { return weights_.weights(layers); }
   Array all_weights() const override { return weights_.all_weights(); }
   std::vector<Array> replicated_weights(LayerRange layers) const override;

@@ -17,6 +17,11 @@ public:
   void apply(int stream, const Array& gradient);
   const Array& weights() const { return weights_; }
   long steps() const { return steps_; }
+  void set_steps(long steps) { steps_ = steps; }
+  // Return the arrays of the state: the weights in fp32, and the moments, empty if there are none.
+  Array master_weights() const { return master_->elements > 0 ? master_ : weights_; }
+  const Array& momentum() const { return momentum_; }
+  const Array& second_moment() const { return second_moment_; }
 
 private:
   Arithmetic& arithmetic_;

@@ -158,4 +158,54 @@ void ShardedWeights::update(int stream) {
   }
 }
 
+std::vector<HeldState> ShardedWeights::state(const std::string& place,
+                                             const std::string& place_of_experts) const {
+  std::vector<HeldState> all;
+  for (const auto& [key, bucket] : buckets_) {
+    const ShardOptimizer& optimizer = *bucket.optimizer;
+    for (const Run& run : bucket.runs) {
+      const std::size_t first =
+                            std::min(static_cast<std::size_t>(bucket.part.number) * run.each, run.elements),
+                        count = std::min(run.each, run.elements - first);
+      for (const LayerPiece& piece : pieces_of(bucket, run.first + first, count)) {
+        const auto add = [&](StateKind kind, const Array& whole) {
+          if (whole.elements == 0) return;
+          all.push_back({{kind, piece.layer, key.second == 1 ? place_of_experts : place, piece.first,
+                          piece.count, network_.weights({piece.layer, piece.layer}).elements},
+                         whole.part(run.at + piece.at, piece.count)});
+        };
+        add(StateKind::weights, optimizer.master_weights());
+        add(StateKind::momentum, optimizer.momentum());
+        add(StateKind::second_moment, optimizer.second_moment());
+      }
+    }
+  }
+  return all;
+}
+
+// Returns where elements [begin, begin + count) of the bucket's contents are, by layer.
+std::vector<ShardedWeights::LayerPiece> ShardedWeights::pieces_of(const Bucket& bucket, std::size_t begin,
+                                                                  std::size_t count) const {
+  std::vector<LayerPiece> pieces;
+  std::size_t before = 0;  // contents before the current run of them
+  for (const WeightRun& content : bucket.contents) {
+    const std::size_t from = std::max(begin, before), to = std::min(begin + count, before + content.count);
+    std::size_t layer_begin = 0;
+    for (int layer = bucket.layers.first; from < to && layer <= bucket.layers.last; ++layer) {
+      const std::size_t elements = network_.weights({layer, layer}).elements;
+      const std::size_t flat = content.first + (from - before), end = content.first + (to - before);
+      const std::size_t first = std::max(flat, layer_begin), last = std::min(end, layer_begin + elements);
+      if (first < last)
+        pieces.push_back({layer, first - layer_begin, last - first, from - begin + (first - flat)});
+      layer_begin += elements;
+    }
+    before += content.count;
+  }
+  return pieces;
+}
+
+void ShardedWeights::set_steps(long steps) {
+  for (auto& [key, bucket] : buckets_) bucket.optimizer->set_steps(steps);
+}
+
 }  // namespace rehearse

@@ -30,6 +30,10 @@ public:
   Array tied_gradient(int layer) const;
   // Returns this rank's shard of the summed gradients of the bucket's part that `op` names.
   Array gradients(const Op& op) const;
+  // Returns this rank's shards: of the part of all weights but experts that are placed separately, and of
+  // these.
+  std::vector<HeldState> state(const std::string& place, const std::string& place_of_experts) const;
+  void set_steps(long steps);
   // Applies an optimizer step to all shards. The gradients of the next step start from 0.
   void update(int stream);
 
@@ -53,6 +57,12 @@ private:
     bool current = false;  // the network has this step's weights
   };
 
+  // Elements [first, first + count) of a layer, which are at `at` of what was asked for.
+  struct LayerPiece {
+    int layer = 0;
+    std::size_t first = 0, count = 0, at = 0;
+  };
+  std::vector<LayerPiece> pieces_of(const Bucket& bucket, std::size_t begin, std::size_t count) const;
   void add(LayerRange layers, int number, const Part& part, const OptimizerSettings& optimizer);
   void add_alone(int stream, Bucket& bucket);
   std::vector<Run> runs_of(LayerRange layers, const std::vector<WeightRun>& contents, int parts) const;

@@ -8,6 +8,7 @@
 
 #include "backend/training/arithmetic.hpp"
 #include "backend/training/ring_keys.hpp"
+#include "backend/training/state_slice.hpp"
 #include "backend/training/weight_runs.hpp"
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/schedule/collective.hpp"
@@ -111,6 +112,10 @@ public:
   virtual void begin_send(int stream, int microbatch, int layer, bool of_gradient) {
     (void)stream, (void)microbatch, (void)layer, (void)of_gradient;
   }
+
+  // See LayerWeights: the state of all held layers, and its change from outside.
+  virtual std::vector<HeldState> state() const = 0;
+  virtual void restored(int stream, long steps) = 0;
 
   // Return flat arrays, layer after layer. All of `layers` must be held, else throw std::out_of_range.
   virtual Array weights(LayerRange layers) const = 0;

@@ -14,6 +14,7 @@
 #include "backend/training/layer_shard.hpp"
 #include "backend/training/server_weights.hpp"
 #include "backend/training/sharded_weights.hpp"
+#include "backend/training/state_slice.hpp"
 #include "backend/training/trained_network.hpp"
 #include "backend/training/weight_runs.hpp"
 #include "backend/training/workload_parts.hpp"
@@ -32,7 +33,7 @@ bool shares_out_gradients(const Program& program) {
 // Applies a rank's program to its tensors. A TrainedNetwork has the layers that the rank computes,
 // ServerWeights the weights that it updates without computing layers, and a GatheredBatch the inputs and
 // outputs of several ranks; all other tensors are plain arrays.
-class TrainingWorkload : public Workload {
+class TrainingWorkload : public Workload, public TrainState {
 public:
   TrainingWorkload(const Scenario& scenario, const Schedule& schedule, const Wiring& wiring, int rank,
                    Arithmetic& arithmetic, const TrainingOptions& training)
@@ -47,6 +48,8 @@ public:
         steps_at_once_(schedule.optimizer_steps),
         steps_(training.repeats * steps_at_once_) {
     number_steps();
+    first_step_ = training.first * steps_at_once_;
+    if (schedule.asynchrony || schedule.roles.size() > 1) unsaved_ = "servers hold the weights";
     if (!computes(program_, Action::Kind::forward)) {
       const auto [role, number] = wiring.place(rank);
       hold_tensors(workers_, {number, schedule.roles[static_cast<std::size_t>(role)].size()});
@@ -190,6 +193,41 @@ public:
 
   bool tells_losses() const override { return has_loss_; }
 
+  TrainState* state() override { return this; }
+
+  std::string why_not_saved() const override {
+    if (!unsaved_.empty()) return unsaved_;
+    if (!buckets_.empty()) return "compressed gradients carry what was not sent over to the next step";
+    if (spare_) return "gradients are applied one step later than they are computed";
+    return "";
+  }
+
+  std::vector<HeldState> held() override {
+    std::vector<HeldState> all;
+    const std::string place = place_of(false), experts = place_of(true);
+    for (const HeldState& layer : network_->state()) {
+      const int number = layer.slice.layer;
+      if (shards_ && layer.slice.kind != StateKind::weights) continue;  // the shards have their own
+      for (const int part : {0, 1})
+        for (const WeightRun& run : network_->runs({number, number}, part)) {
+          HeldState piece{layer.slice, layer.array.part(run.first, run.count), shards_.has_value()};
+          piece.slice.place = part == 1 ? experts : place;
+          piece.slice.first = run.first;
+          piece.slice.count = run.count;
+          all.push_back(std::move(piece));
+        }
+    }
+    if (shards_)
+      for (HeldState& shard : shards_->state(place, experts)) all.push_back(std::move(shard));
+    return all;
+  }
+
+  void restored(long rounds) override {
+    network_->restored(0, rounds * steps_at_once_);
+    if (shards_) shards_->set_steps(rounds * steps_at_once_);
+    arithmetic_.settle(0);
+  }
+
   Learned learned() override {
     if (servers_) learned_.staleness = servers_->take_staleness();
     if (!network_) return std::move(learned_);
@@ -216,7 +254,8 @@ private:
     data_rank_ = workers.coordinate(rank, workers.axis("data"));
     NetworkPart part;
     part.held = held_ = held_layers();
-    part.coordinates = factor_coordinates(scenario_, workers, place_of(workers, rank));
+    part.coordinates = coordinates_ =
+        factor_coordinates(scenario_, workers, rehearse::place_of(workers, rank));
     part.summed = summed;
     part.loss_elsewhere = gathers_;
     part.splits_backward = computes(program_, Action::Kind::backward_input);
@@ -347,7 +386,8 @@ private:
     const Op& op = program_.ops[call.op];
     auto [members, fresh] = members_.try_emplace(&wiring);
     for (std::size_t m = 0; fresh && m < wiring.ranks.size(); ++m)
-      members->second.push_back(factor_coordinates(scenario_, workers_, place_of(workers_, wiring.ranks[m])));
+      members->second.push_back(
+          factor_coordinates(scenario_, workers_, rehearse::place_of(workers_, wiring.ranks[m])));
     under_way_ = {op.first_layer,        op.action.part,     op.microbatch,
                   op.action.of_gradient, op.collective.kind, op.action.route,
                   op.action.step,        &members->second,   wiring.member_of(rank_)};
@@ -405,6 +445,21 @@ private:
 
   CompressedBucket& bucket_of(const Op& op) { return *buckets_.at(op.reads.front()); }
 
+  // Names the part of each layer that the rank holds: of its experts on ranks of their own, or of all else.
+  std::string place_of(bool experts) const {
+    const std::vector<Factor> factors = factors_of(scenario_);
+    std::string place;
+    for (std::size_t f = 0; f < factors.size(); ++f) {
+      const bool divides = factors[f].axis == "tensor" ||
+                           (experts && factors[f].table.of(SegmentKind::expert_up).kind == Split::Kind::by);
+      if (divides)
+        place += fmt::format("{}{} {}", place.empty() ? "" : ", ", factors[f].axis, coordinates_[f]);
+    }
+    // Ranks that average their weights train on their own in between.
+    if (averages_) place += fmt::format("{}rank {}", place.empty() ? "" : ", ", rank_);
+    return place;
+  }
+
   long step_of(const OpCall& call) const { return call.step * steps_at_once_ + step_in_round_[call.op]; }
 
   // ----- data of the steps
@@ -428,13 +483,13 @@ private:
 
   void make_batch(int stream, long step) {
     if (!makes_batch_) return;
-    if (batch_) return batch_->load(stream, step);
+    if (batch_) return batch_->load(stream, step, first_step_);
     // The samples of a step are numbered across all data-parallel ranks.
     std::vector<std::uint64_t> samples(samples_);
-    const auto first =
-        (static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(scenario_.strategy.data) +
-         static_cast<std::uint64_t>(data_rank_)) *
-        samples_;
+    const auto first = (static_cast<std::uint64_t>(first_step_ + step) *
+                            static_cast<std::uint64_t>(scenario_.strategy.data) +
+                        static_cast<std::uint64_t>(data_rank_)) *
+                       samples_;
     for (std::uint64_t i = 0; i < samples_; ++i) samples[i] = first + i;
     network_->set_batch(stream, step, samples);
   }
@@ -455,6 +510,8 @@ private:
 
   const Scenario& scenario_;
   Arithmetic& arithmetic_;
+  std::vector<int> coordinates_;  // of the rank on each factor
+  std::string unsaved_;           // see why_not_saved()
   const bool check_replicas_;
   const int rank_;
   const Mesh& workers_;
@@ -478,6 +535,7 @@ private:
   std::vector<LayerRange> held_;
   std::uint64_t samples_ = 0;  // of this rank per step
   int data_rank_ = 0;
+  long first_step_ = 0;                            // optimizer steps that were done before this run
   long step_ = -1, hashed_round_ = -1, kept_ = 1;  // kept_: number of steps whose data are stored
   bool makes_batch_ = false, keeps_all_ = true;    // keeps_all_: stores the data of all steps
   bool has_loss_ = false;

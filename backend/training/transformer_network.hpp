@@ -65,6 +65,8 @@ public:
     return values_->activation_gradient(microbatch, layer);
   }
 
+  std::vector<HeldState> state() const override { return weights_.state(); }
+  void restored(int stream, long steps) override { weights_.restored(stream, steps); }
   Array weights(LayerRange layers) const override { return weights_.weights(layers); }
   Array gradients(LayerRange layers) const override { return weights_.gradients(layers); }
   Array all_weights() const override { return weights_.all_weights(); }

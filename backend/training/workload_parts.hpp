@@ -17,6 +17,7 @@ struct TrainingOptions {
   // Hashes the optimizer's input in every step (or, if the gradients of ranks are meant to differ, the
   // weights at the start of a round) and the final weights, which takes time.
   bool check_replicas = false;
+  long first = 0;             // runs of the schedule that were done before, by an earlier process
   long repeats = 1;           // of the schedule; determines how many steps' data are needed
   bool on_processors = true;  // arrays are in process memory, and issued work is already done
 };
