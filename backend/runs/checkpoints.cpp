@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <map>
 #include <thread>
 #include <tuple>
@@ -14,6 +15,9 @@
 
 namespace rehearse {
 namespace {
+
+// A file of which only the slices matter.
+const SavedFile kAnyFile = {"", std::numeric_limits<std::uint64_t>::max() / 2, 0};
 
 using SliceKey = std::tuple<StateKind, int, std::string, std::size_t>;
 SliceKey key_of(const StateSlice& slice) {
@@ -86,25 +90,40 @@ struct CheckpointKeeper::Parts {
     std::vector<StateSlice> all;
     for (const HeldState& one : held)
       if (!one.copy) all.push_back(one.slice);
-    const std::vector<std::string> texts =
-        gather(transport, to_text(part_of(all, {"", ~std::uint64_t{0} / 2, 0})));
+    const std::vector<std::string> texts = gather(transport, to_text(part_of(all, kAnyFile)));
     std::string owners;
-    if (transport.rank() == 0) {
-      std::map<SliceKey, int> first;
-      for (int rank = 0; rank < static_cast<int>(texts.size()); ++rank)
-        for (const SavedSlice& saved :
-             from_text(texts[static_cast<std::size_t>(rank)], "another rank's slices").slices)
-          first.try_emplace(key_of(saved.slice), rank);
-      Manifest table;
-      table.files.resize(texts.size(), {"", ~std::uint64_t{0} / 2, 0});
-      for (int rank = 0; rank < static_cast<int>(texts.size()); ++rank)
-        for (const SavedSlice& saved :
-             from_text(texts[static_cast<std::size_t>(rank)], "another rank's slices").slices)
-          if (first.at(key_of(saved.slice)) == rank) table.slices.push_back({saved.slice, rank, 0});
-      owners = to_text(table);
-    }
+    if (transport.rank() == 0) owners = to_text(divided_among(texts));
     for (const SavedSlice& saved : from_text(broadcast(transport, owners), "rank 0's table of slices").slices)
       if (saved.file == transport.rank()) own.push_back(saved.slice);
+  }
+
+  // Returns who writes each slice: the first rank that has it or, if all shall write, the one that has least
+  // to write.
+  Manifest divided_among(const std::vector<std::string>& texts) const {
+    std::map<SliceKey, std::pair<StateSlice, std::vector<int>>> holders;
+    for (int rank = 0; rank < static_cast<int>(texts.size()); ++rank)
+      for (const SavedSlice& saved :
+           from_text(texts[static_cast<std::size_t>(rank)], "another rank's slices").slices) {
+        auto& [slice, ranks] = holders[key_of(saved.slice)];
+        slice = saved.slice;
+        ranks.push_back(rank);
+      }
+    const bool evenly = scenario.checkpoint.writers == CheckpointWriters::all;
+    std::vector<std::size_t> elements(texts.size(), 0);
+    Manifest table;
+    table.files.resize(texts.size(), kAnyFile);
+    for (const auto& [key, held] : holders) {
+      const auto& [slice, ranks] = held;
+      const int writer = evenly ? *std::min_element(ranks.begin(), ranks.end(),
+                                                    [&](int a, int b) {
+                                                      return elements[static_cast<std::size_t>(a)] <
+                                                             elements[static_cast<std::size_t>(b)];
+                                                    })
+                                : ranks.front();
+      elements[static_cast<std::size_t>(writer)] += slice.count;
+      table.slices.push_back({slice, writer, 0});
+    }
+    return table;
   }
 
   void copy(const std::vector<HeldState>& held) {

@@ -175,9 +175,11 @@ std::vector<std::string> checkpoint_notes(const CheckpointPlan& plan,
   if (held_back_s.empty()) return notes;
   double sum_s = 0;
   for (const double seconds : held_back_s) sum_s += seconds;
-  notes.push_back(fmt::format("{} checkpoint{} held training back for {:.1f} ms each", held_back_s.size(),
-                              held_back_s.size() == 1 ? "" : "s",
-                              1000 * sum_s / static_cast<double>(held_back_s.size())));
+  const double mean_ms = 1000 * sum_s / static_cast<double>(held_back_s.size());
+  notes.push_back(
+      held_back_s.size() == 1
+          ? fmt::format("1 checkpoint held training back for {:.1f} ms", mean_ms)
+          : fmt::format("{} checkpoints held training back for {:.1f} ms each", held_back_s.size(), mean_ms));
   return notes;
 }
 
