@@ -1,4 +1,5 @@
 #include "backend/host/host_arithmetic.hpp"
+#include "backend/host/aligned_floats.hpp"
 
 #include <fmt/format.h>
 
@@ -167,7 +168,7 @@ void HostArithmetic::exponential_sums(int, const Array& logits, const RowLabels&
   expect_rows(labels.labels.elements, {maxima, sums, label_logits});
   const long classes = rows_of("the logits", logits, labels.labels);
   const float* x = floats(logits);
-  std::vector<float> powers(static_cast<std::size_t>(classes));
+  AlignedFloats powers(static_cast<std::size_t>(classes));
   for (std::size_t r = 0; r < sums.elements; ++r, x += classes) {
     floats(sums)[r] = wide_code().exponentials(x, floats(maxima)[r], classes, powers.data());
     const long right = std::lround(floats(labels.labels)[r]) - static_cast<long>(labels.first_class);

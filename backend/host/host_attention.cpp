@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backend/host/aligned_floats.hpp"
 #include "backend/host/host_transformer.hpp"
 #include "backend/host/wide_code.hpp"
 
@@ -74,7 +75,7 @@ struct Block {
 // rows[block, keys] = alpha times the block's rows of `left` times the (transposed) keys, or values, at
 // `keys`.
 void multiply_by_keys(const Block& block, float alpha, const float* left, const float* keys, long width,
-                      std::vector<float>& rows) {
+                      AlignedFloats& rows) {
   rows.resize(static_cast<std::size_t>(block.count * block.keys()));
   HostProduct product{block.count, block.keys(), width, false, true, alpha, 0};
   product.a = left + block.row(width);
@@ -86,7 +87,7 @@ void multiply_by_keys(const Block& block, float alpha, const float* left, const 
 }
 
 // The block's rows of `result` += rows[block, keys] times the keys, or values, at `keys`.
-void add_keys_times(const Block& block, const std::vector<float>& rows, const float* keys, long width,
+void add_keys_times(const Block& block, const AlignedFloats& rows, const float* keys, long width,
                     float* result) {
   HostProduct product{block.count, width, block.keys(), false, false, 1, 1};
   product.a = rows.data();
@@ -98,7 +99,7 @@ void add_keys_times(const Block& block, const std::vector<float>& rows, const fl
 }
 
 // The keys', or values', rows of `result` += transposed rows[block, keys] times the block's rows of `right`.
-void add_transposed_times(const Block& block, const std::vector<float>& rows, const float* right, long width,
+void add_transposed_times(const Block& block, const AlignedFloats& rows, const float* right, long width,
                           float* result) {
   HostProduct product{block.keys(), width, block.count, true, false, 1, 1};
   product.a = rows.data();
@@ -129,7 +130,7 @@ void HostTransformer::attend(int, const AttentionShape& s, const Dropout& dropou
   const float scale = scale_of(s);
   const bool at_once = s.begins && s.ends;  // no later step of a ring raises the maximum
   const std::vector<KeyRun> runs = key_runs(s);
-  std::vector<float> scores, powers;
+  AlignedFloats scores, powers;
   for_each_block(s, runs, [&](const Block& block) {
     multiply_by_keys(block, scale, at(q), at(kv), s.head, scores);
     powers.assign(scores.size(), 0.0f);
@@ -187,7 +188,7 @@ void HostTransformer::attend_backward(int, const AttentionShape& s, const Dropou
   const Keep keep = this->keep(dropout);
   const float scale = scale_of(s);
   const std::vector<KeyRun> runs = key_runs(s);
-  std::vector<float> products, dropped, slope_rows;
+  AlignedFloats products, dropped, slope_rows;
   std::fill_n(at(dq), count(dq), 0.0f);
   std::fill_n(at(dkv), count(dkv), 0.0f);
   for_each_block(s, runs, [&](const Block& block) {

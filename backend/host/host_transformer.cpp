@@ -1,4 +1,5 @@
 #include "backend/host/host_transformer.hpp"
+#include "backend/host/aligned_floats.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -95,7 +96,7 @@ void HostTransformer::norm_gradients(int, const NormRows& rows, const NormArrays
 
 void HostTransformer::rotate(int, const RotaryShape& s, bool back, const Array& x) {
   const long half = s.width / 2;
-  std::vector<float> frequencies(static_cast<std::size_t>(half)), cosines(frequencies), sines(frequencies);
+  AlignedFloats frequencies(static_cast<std::size_t>(half)), cosines(frequencies), sines(frequencies);
   for (long i = 0; i < half; ++i)
     frequencies[static_cast<std::size_t>(i)] =
         std::pow(10000.0f, -2.0f * static_cast<float>(i) / static_cast<float>(s.width));

@@ -205,12 +205,14 @@ public:
   std::vector<HeldState> held() override {
     std::vector<HeldState> all;
     const std::string place = place_of(false), experts = place_of(true);
+    // Ranks that update nothing get their weights from one that does.
+    const bool copies = shards_ || !computes(program_, Action::Kind::update);
     for (const HeldState& layer : network_->state()) {
       const int number = layer.slice.layer;
       if (shards_ && layer.slice.kind != StateKind::weights) continue;  // the shards have their own
       for (const int part : {0, 1})
         for (const WeightRun& run : network_->runs({number, number}, part)) {
-          HeldState piece{layer.slice, layer.array.part(run.first, run.count), shards_.has_value()};
+          HeldState piece{layer.slice, layer.array.part(run.first, run.count), copies};
           piece.slice.place = part == 1 ? experts : place;
           piece.slice.first = run.first;
           piece.slice.count = run.count;
