@@ -48,6 +48,7 @@ TrainedWhat trained_what(const Scenario& scenario) {
           {"training.precision", std::string(kPrecisionNames[static_cast<std::size_t>(training.precision)])},
           {"strategy.gradients", scenario.strategy.gradients},
           {"run.learning_rate", fmt::format("{}", scenario.run.learning_rate)},
+          {"run.data", scenario.run.data},
           {"run.seed", fmt::format("{}", scenario.run.seed)}};
 }
 

@@ -92,7 +92,9 @@ Array TrainedNetwork::ring_message(int, int segment, int, const RingMessage&, bo
 }
 
 std::string why_no_network(const Scenario& scenario) {
-  if (perceptron_of(scenario)) return "";
+  if (perceptron_of(scenario))
+    return scenario.run.data.empty() ? ""
+                                     : "run.data is a file of tokens, and perceptrons train on made samples";
   if (!std::holds_alternative<Transformer>(scenario.model.shape))
     return fmt::format("{} is neither a multi-layer perceptron nor a transformer", scenario.model.title);
   return why_no_transformer(scenario);

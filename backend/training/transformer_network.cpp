@@ -46,6 +46,13 @@ std::vector<int> ends_of_stages(const std::vector<LayerRange>& held, std::size_t
   return ends;
 }
 
+TokenData token_data(const Scenario& scenario, const Transformer& shape) {
+  const long vocabulary = std::lround(shape.vocabulary);
+  if (scenario.run.data.empty()) return {scenario.run.seed, vocabulary};
+  const double length = tokens_per_sample(scenario.model, scenario.training.sequence_length);
+  return TokenData(TokenFile(scenario.run.data, vocabulary, std::lround(length), scenario.run.seed));
+}
+
 }  // namespace
 
 TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors,
@@ -60,7 +67,7 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
       shards_(factors, part_.coordinates),
       walk_(walk(model_, shards_.factors(), ends_of_stages(part_.held, model_.size()))),
       order_(order_of_tokens(scenario, sizes_)),
-      data_(scenario.run.seed, std::lround(shape_.vocabulary)),
+      data_(token_data(scenario, shape_)),
       seed_(scenario.run.seed),
       head_(std::lround(shape_.head_dim > 0 ? shape_.head_dim : shape_.hidden / shape_.heads)),
       value_head_(shape_.value_head_dim > 0 ? std::lround(shape_.value_head_dim) : head_),

@@ -162,6 +162,7 @@ struct RealRun {
   // Where ranks run: wherever the system puts them, or each with all its threads on a separate core.
   enum class Bind { none, core } bind = Bind::none;
   bool cuda_graphs = false;  // on GPUs: each step is launched as one CUDA graph
+  std::string data;          // the file of tokens to train on; empty: data are made from the seed
 };
 inline constexpr std::array<std::string_view, 2> kRunComputeNames = {"real", "timed"};
 inline constexpr std::array<std::string_view, 3> kRunCollectivesNames = {"auto", "schedule", "library"};

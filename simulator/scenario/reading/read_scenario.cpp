@@ -90,7 +90,7 @@ void read_simulation(Section& section, Scenario& scenario, const std::string& ba
 }
 
 // Parses [run], which is for real execution. Simulations only check it, so that one file serves both.
-RealRun read_run(Section& section) {
+RealRun read_run(Section& section, const std::string& base_folder) {
   RealRun run;
   run.steps = static_cast<int>(section.integer("steps", 1, 1'000'000'000, 1));
   run.warmup = static_cast<int>(section.integer("warmup", 0, 1'000'000'000, 0));
@@ -101,6 +101,10 @@ RealRun read_run(Section& section) {
   run.collectives = static_cast<RealRun::Collectives>(section.choice("collectives", kRunCollectivesNames, 0));
   run.cuda_graphs = section.boolean("cuda_graphs", false);
   run.bind = static_cast<RealRun::Bind>(section.choice("bind", kRunBindNames, 0));
+  if (const std::filesystem::path data = section.text("data", ""); !data.empty())
+    run.data = data.is_absolute() || base_folder.empty()
+                   ? data.string()
+                   : (std::filesystem::path(base_folder) / data).string();
   return run;
 }
 
@@ -232,7 +236,7 @@ Scenario read_without(OpenedScenario opened, const std::string& path, const Over
         fmt::format("\"{}\" with simulation.protocol = \"gloo\"",
                     kAlgorithmNames[static_cast<std::size_t>(scenario.strategy.all_reduce)]),
         "\"ring\", which Gloo uses");
-  scenario.run = read_run(run);
+  scenario.run = read_run(run, base_folder);
   run.finish();
 
   fit_strategy(scenario.strategy, strategy, scenario);
