@@ -16,9 +16,17 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 // Keys that simulator/commands/README.md allows to be null. nlohmann also writes NaN and infinities as null.
-const std::set<std::string> kNullable = {
-    "critical_path", "busiest_link", "asynchrony", "tokens_per_s",          "step_time_s",
-    "saved_s",       "target",       "tokens",     "workers_samples_per_s", "storage_samples_per_s"};
+const std::set<std::string> kNullable = {"capacity",
+                                         "critical_path",
+                                         "busiest_link",
+                                         "asynchrony",
+                                         "tokens_per_s",
+                                         "step_time_s",
+                                         "saved_s",
+                                         "target",
+                                         "tokens",
+                                         "workers_samples_per_s",
+                                         "storage_samples_per_s"};
 // Keys that may be null if `cost_needs` says what is missing.
 const std::set<std::string> kOfCost = {"cost_per_step", "energy_wh_per_step", "carbon_g_per_step",
                                        "cost",          "energy_kwh",         "carbon_kg"};

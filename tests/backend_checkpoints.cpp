@@ -227,7 +227,9 @@ TEST_CASE("checkpoints: a kill at any moment loses nothing that was written") {
   const int kills = asked == nullptr ? 8 : std::atoi(asked);
   const Scratch scratch;
   const std::string scenario = scratch.write("job.toml", kPerceptron);
-  const std::string sets = "run.steps=2000 --set checkpoint.every=3 --set strategy.zero_stage=1";
+  const int steps = 249 * kills;  // as many as some more kills would leave
+  const std::string sets =
+      fmt::format("run.steps={} --set checkpoint.every=3 --set strategy.zero_stage=1", steps);
   const std::vector<double> whole = losses(run_of(scenario, 2, sets, ""));
   std::mt19937 random(11);
   for (const char* mode : {"blocking", "async"}) {
@@ -246,9 +248,9 @@ TEST_CASE("checkpoints: a kill at any moment loses nothing that was written") {
       CHECK(round >= last);
       CHECK(round % 3 == 0);
       last = round;
-      if (round >= 1998) break;
+      if (round >= steps) break;
     }
-    if (last >= 1998) continue;
+    if (last >= steps) continue;
     CHECK(losses(run_of(scenario, 2, sets,
                         fmt::format("--set checkpoint.mode={} --checkpoints {}", mode, folder))) ==
           tail(whole, static_cast<std::size_t>(last)));

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "simulator/commands/predicting/predict.hpp"
+#include "simulator/report/recorded_run.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
+#include "tests/command_run.hpp"
 
 using namespace rehearse;
 
@@ -236,4 +238,26 @@ TEST_CASE("checkpoints: measured ones take about as long") {
   }
   std::sort(errors.begin(), errors.end());
   CHECK(errors[errors.size() / 2] < 0.15);
+}
+
+TEST_CASE("checkpoints: the timeline has the steps after one, and can be read again") {
+  for (const char* more : {"", "mode = \"async\"\n"}) {
+    CAPTURE(more);
+    const rehearse::test::Scratch scratch;
+    const std::string path = scratch.path("steps.json");
+    Scenario scenario = read_scenario_text(
+        text("data = 4\npipeline = 2", std::string("every = 100\nwriter_gb_per_s = 0.1\n") + more + kShared),
+        "test.toml", {"training.global_batch=64"});
+    const Prediction p = predict(std::move(scenario), Where::child, {}, Detail::every_span);
+    REQUIRE(p.checkpoint);
+    write_chrome_trace(p.result(), path);
+    const RecordedRun run = read_run(path);
+    CHECK(run.after_checkpoint);
+    const Metrics again = evaluate(run.trace, run.scenario, run.plan);
+    CHECK(again.step_time_s == Approx(p.checkpoint->metrics.step_time_s).epsilon(1e-6));
+    CHECK(again.breakdown.checkpoint_s == Approx(p.checkpoint->metrics.breakdown.checkpoint_s).margin(1e-6));
+    const std::string json = rehearse::test::read_file(path);
+    CHECK(json.find("\"checkpoint_cycle\"") != std::string::npos);
+    CHECK(json.find("write checkpoint") != std::string::npos);
+  }
 }

@@ -1,4 +1,5 @@
 // Tests the storage of a cluster: endpoints, links, names and routes.
+#include <algorithm>
 #include <stdexcept>
 
 #include "tests/catch.hpp"
@@ -73,6 +74,8 @@ TEST_CASE("storage: servers with a network of their own are one endpoint") {
   CHECK(cluster->node_of(storage) == -1);
   CHECK(names_of(*cluster, storage, 5) == Names{"storage0.out", "node2.storage.in"});
   CHECK(names_of(*cluster, 5, storage) == Names{"node2.storage.out", "storage0.in"});
+  CHECK(names_of(*cluster, cluster->server_processor(0), storage) ==
+        Names{"server0.storage.out", "storage0.in"});
   CHECK(cluster->bandwidth(cluster->find_links("storage0.out").at(0)) ==
         30e9);  // fewer operations than bytes
   CHECK(cluster->bandwidth(cluster->find_links("storage0.in").at(0)) == 20e9);
@@ -96,4 +99,41 @@ TEST_CASE("storage: servers on the fabric are reached through network cards") {
   CHECK(cluster->bandwidth(cluster->find_links("storage1.out").at(0)) == 20e9);
   CHECK(cluster->find_links("storage1.nic0.out").size() == 1);
   CHECK(cluster->link_name(cluster->find_links("server0.nic0.out").at(0)) == "server0.nic0.out");
+}
+
+TEST_CASE("storage: a cluster may have several, each with its own endpoints and links") {
+  ClusterParts parts = stored({.kind = Storage::Kind::local});
+  parts.storages.push_back({.name = "checkpoints",
+                            .kind = Storage::Kind::shared,
+                            .read_bandwidth = 8e9,
+                            .write_bandwidth = 4e9,
+                            .client_bandwidth = 2e9});
+  parts.storages.push_back({.name = "objects",
+                            .kind = Storage::Kind::shared,
+                            .read_bandwidth = 6e9,
+                            .write_bandwidth = 6e9,
+                            .servers = 2});
+  const auto cluster = make_cluster(parts);
+  REQUIRE(cluster->storages().size() == 3);
+  CHECK(cluster->server_nodes() == 1);
+  CHECK(cluster->endpoints() == 3 * 2 + 3 + 1 + 3 + 1 + 2);
+  const Endpoint drive = cluster->storage_endpoint(2), shared = cluster->storage_endpoint(0, 1),
+                 second = cluster->storage_endpoint(1, 2);
+  CHECK(cluster->endpoint_name(drive) == "node2.drive");
+  CHECK(cluster->endpoint_name(shared) == "checkpoints0");
+  CHECK(cluster->endpoint_name(second) == "objects1");
+  CHECK(cluster->node_of(drive) == 2);
+  CHECK(cluster->node_of(shared) == -1);
+  CHECK(cluster->node_of(second) == 3 + 1 + 1);
+  CHECK(names_of(*cluster, 5, shared) == Names{"node2.checkpoints.out", "checkpoints0.in"});
+  CHECK(names_of(*cluster, 5, second) == Names{"node2.nic0.out", "objects1.nic0.in", "objects1.in"});
+  CHECK(names_of(*cluster, second, 0) == Names{"objects1.out", "objects1.nic0.out", "node0.nic0.in"});
+  CHECK(cluster->bandwidth(cluster->find_links("checkpoints0.in").at(0)) == 4e9);
+  CHECK(cluster->bandwidth(cluster->find_links("objects1.in").at(0)) == 3e9);
+  CHECK(cluster->find_links("server1.nic0.out").empty());  // it is a server of "objects"
+  CHECK(cluster->find_links("objects0.nic0.out").size() == 1);
+  for (LinkId link = 0; link < cluster->links(); ++link) {  // names are those of their links
+    const std::vector<LinkId> found = cluster->find_links(cluster->link_name(link));
+    CHECK(std::count(found.begin(), found.end(), link) == 1);
+  }
 }

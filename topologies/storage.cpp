@@ -14,16 +14,17 @@ namespace rehearse {
 namespace {
 
 // Links of storages are numbered after those of the network, storage by storage: two for each endpoint
-// (reading, writing), then, if the storage has its own network, two for each node (into it, out of it).
+// (reading, writing), then, if the storage has its own network, two for each node and server node (into it,
+// out of it).
 class StorageCluster final : public Cluster {
 public:
   StorageCluster(std::shared_ptr<const Cluster> network, const std::vector<Storage>& storages)
       : Cluster(*network), network_(std::move(network)) {
     storages_ = storages;
+    for (const Storage& storage : storages_) server_nodes_ -= storage.servers;
     LinkId next = network_->links();
     for (int which = 0; which < static_cast<int>(storages_.size()); ++which) {
       Storage& storage = storages_[static_cast<std::size_t>(which)];
-      server_nodes_ -= storage.servers;
       if (storage.kind == Storage::Kind::local) {
         if (storage.read_bandwidth <= 0) storage.read_bandwidth = node_.nvme_read_bandwidth;
         if (storage.write_bandwidth <= 0) storage.write_bandwidth = node_.nvme_write_bandwidth;
@@ -31,7 +32,8 @@ public:
       if (storage.operations_bandwidth > 0)
         storage.read_bandwidth = std::min(storage.read_bandwidth, storage.operations_bandwidth);
       first_.push_back(next);
-      next += 2 * storage_endpoints(which) + (storage.client_bandwidth > 0 ? 2 * nodes_ : 0);
+      next +=
+          2 * storage_endpoints(which) + (storage.client_bandwidth > 0 ? 2 * (nodes_ + server_nodes_) : 0);
     }
     first_.push_back(next);
   }
@@ -54,7 +56,9 @@ public:
     if (l < first_.front()) return renamed(network_->link_name(l));
     const At at = at_link(l);
     if (at.client >= 0)
-      return fmt::format("node{}.{}.{}", at.client, storage(at.which).name, at.writes ? "out" : "in");
+      return fmt::format("{}{}.{}.{}", at.client < nodes_ ? "node" : "server",
+                         at.client < nodes_ ? at.client : at.client - nodes_, storage(at.which).name,
+                         at.writes ? "out" : "in");
     return endpoint_name(storage_endpoint(at.number, at.which)) + (at.writes ? ".in" : ".out");
   }
   std::vector<LinkId> find_links(const std::string& wanted) const override {
@@ -68,6 +72,9 @@ public:
       for (int server = 0; server < its.servers; ++server, ++node)
         if (const std::string own = fmt::format("{}{}.", its.name, server); wanted.starts_with(own))
           return network_->find_links(fmt::format("server{}.", node) + wanted.substr(own.size()));
+    int number = 0;
+    std::string_view rest = wanted;
+    if (take_number(rest, "server", number) && number >= server_nodes_) return {};  // a storage's own
     return network_->find_links(wanted);
   }
   void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const override {

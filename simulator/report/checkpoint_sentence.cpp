@@ -11,7 +11,7 @@
 namespace rehearse {
 namespace {
 
-constexpr double kGB = 1e9, kWorthAsking = 0.01;
+constexpr double kWorthAsking = 0.01;  // share of the time
 
 // Returns what limits the writing of the last tier.
 std::string limit_of(const Scenario& s, const CheckpointBytes& bytes) {
@@ -24,11 +24,10 @@ std::string limit_of(const Scenario& s, const CheckpointBytes& bytes) {
   const double writer_s = checkpoint.writer_bytes_per_s > 0 ? bytes.most / checkpoint.writer_bytes_per_s : 0;
   const double client_s = storage.client_bandwidth > 0 ? bytes.most_of_node / storage.client_bandwidth : 0;
   if (writer_s >= std::max(whole_s, client_s))
-    return fmt::format("each writer at {} GB/s", with_digits(checkpoint.writer_bytes_per_s / kGB, 3));
-  if (client_s > whole_s)
-    return fmt::format("each node at {} GB/s", with_digits(storage.client_bandwidth / kGB, 3));
-  return fmt::format("the {} at {} GB/s", of_node ? "drives of each node" : "storage",
-                     with_digits(storage.write_bandwidth / kGB, 3));
+    return "each writer at " + in_gb_per_s(checkpoint.writer_bytes_per_s);
+  if (client_s > whole_s) return "each node at " + in_gb_per_s(storage.client_bandwidth);
+  return fmt::format("the {} at {}", of_node ? "drives of each node" : "storage",
+                     in_gb_per_s(storage.write_bandwidth));
 }
 
 }  // namespace
@@ -43,7 +42,7 @@ std::string checkpoint_sentence(const Result& result) {
   std::string text = fmt::format(
       "Checkpoints: {} GB {} ({}), written in {}{}, limited by {}; each delays training by {}, {} of "
       "the time",
-      with_digits(bytes.total / kGB, 3),
+      with_digits(bytes.total / 1e9, 3),
       checkpoint.every == 1 ? "after each step" : "every " + counted(checkpoint.every, "step"),
       duration(cost->interval_s), duration(cost->written_s),
       checkpoint.storage_title.empty() ? "" : " to " + checkpoint.storage_title, limit_of(s, bytes),

@@ -174,6 +174,13 @@ private:
     }
     const std::vector<Job>& jobs = trace_.run.jobs;
     if (jobs.size() == 1 && jobs.front().phases.size() == 1) other["trace"] = facts(jobs.front());
+    if (result_.checkpoint) {
+      const CheckpointCycle& cycle = result_.checkpoint->cycle;
+      other["checkpoint_cycle"] = {{"rounds", cycle.rounds},
+                                   {"repeats", cycle.repeats},
+                                   {"written_share", cycle.written_share},
+                                   {"optimizer_steps", result_.checkpoint->plan.schedule->optimizer_steps}};
+    }
     other["result"] = to_json(result_);
     if (result_.measured != nullptr)
       for (const char* of_predictions : {"engine", "rests_on"}) other["result"].erase(of_predictions);

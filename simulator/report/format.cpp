@@ -117,4 +117,8 @@ std::string duration(double seconds) {
   return TimeScale(seconds)(seconds);
 }
 
+std::string in_gb_per_s(double bytes_per_s) {
+  return with_digits(bytes_per_s / 1e9, 3) + " GB/s";
+}
+
 }  // namespace rehearse

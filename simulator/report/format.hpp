@@ -34,6 +34,7 @@ std::string counted(double number, const std::string& noun);       // "1 stage",
 // characters, so that a record is one line.
 std::string csv_field(const std::string& text);
 
+std::string in_gb_per_s(double bytes_per_s);  // "12.5 GB/s"
 // Returns "3.2 days", "7.5 hours", "12.1 s", for example.
 std::string duration(double seconds);
 

@@ -10,12 +10,6 @@
 namespace rehearse {
 namespace {
 
-constexpr double kGB = 1e9;
-
-std::string gb_per_s(double bytes_per_s) {
-  return with_digits(bytes_per_s / kGB, 3) + " GB/s";
-}
-
 // Advises as many workers as load what the devices train, at most one for each core.
 WayOut more_workers(const Result& result, const InputRates& rates, double wanted_per_s) {
   const Scenario& s = result.scenario;
@@ -41,8 +35,8 @@ WayOut more_workers(const Result& result, const InputRates& rates, double wanted
 WayOut more_storage(const Result& result, const InputRates& rates, double wanted_per_s) {
   const Scenario& s = result.scenario;
   const double needed = rates.storage_bytes_per_s * wanted_per_s / rates.storage;
-  WayOut way{fmt::format("the storage would have to deliver {}, {} more", gb_per_s(needed),
-                         gb_per_s(needed - rates.storage_bytes_per_s)),
+  WayOut way{fmt::format("the storage would have to deliver {}, {} more", in_gb_per_s(needed),
+                         in_gb_per_s(needed - rates.storage_bytes_per_s)),
              {}};
   if (const double gib = cache_of_all_gib(s.data, s.cluster->node()); gib > 0) {
     way.why += fmt::format(", or a cache of {:.0f} GiB in each node hold all samples", gib);
@@ -72,7 +66,7 @@ std::string input_sentence(const Result& result) {
           : "loading takes no time";
   if (std::isfinite(rates.storage))
     text += fmt::format(", the storage ({}) can deliver {} at {}", s.data.access.title,
-                        with_prefix(rates.storage), gb_per_s(rates.storage_bytes_per_s));
+                        with_prefix(rates.storage), in_gb_per_s(rates.storage_bytes_per_s));
   text += fmt::format("; {} train {}{}", device_noun(s.cluster->node().device) + "s",
                       with_prefix(trained_without_stalls(result)),
                       result.metrics.breakdown.data_stall_s > 0 ? " if they need not wait" : "");

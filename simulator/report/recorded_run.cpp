@@ -59,7 +59,9 @@ public:
     if (static_cast<double>(events.size()) < run.scenario.microbatches)
       refuse(path_, fmt::format("has {} events, fewer than the {} micro-batches of its scenario",
                                 events.size(), run.scenario.microbatches));
-    run.plan = write_schedule(run.scenario);
+    run.after_checkpoint = other.has("checkpoint_cycle");
+    run.plan = run.after_checkpoint ? write_schedule(run.scenario, read_cycle(other.at("checkpoint_cycle")))
+                                    : write_schedule(run.scenario);
     schedule_ = run.plan.schedule.get();
     if (other.has("measured")) run.measured = read_measurement(other.at("measured"));
     read_facts(other.at("trace"), run);
@@ -69,6 +71,15 @@ public:
   }
 
 private:
+  static CheckpointCycle read_cycle(const JsonReader& cycle) {
+    constexpr int kMostRounds = 10'000;
+    CheckpointCycle read;
+    read.rounds = static_cast<int>(cycle.at("rounds").integer(1, kMostRounds));
+    read.repeats = cycle.at("repeats").boolean();
+    read.written_share = cycle.at("written_share").number(0, 1);
+    return read;
+  }
+
   void read_facts(const JsonReader& facts, RecordedRun& run) {
     Trace& trace = run.trace;
     Phase phase;

@@ -17,6 +17,8 @@ struct RecordedRun {
   Plan plan;  // write_schedule(scenario); the trace's run has its schedule
   Trace trace;
   std::optional<Measurement> measured;  // nullopt: the trace was predicted
+  // The plan and the trace are of steps after a checkpoint, of which the figures of a step have only a share.
+  bool after_checkpoint = false;
 };
 
 // Writes a measured run with the figures of its median step; gzipped if `path` ends in ".gz". The trace has

@@ -36,6 +36,7 @@ const TriedRemedy* remedy_with(const TriedRemedies& remedies, const std::vector<
 
 // Steps after a checkpoint. Their metrics are of themselves alone.
 struct CheckpointRun {
+  CheckpointCycle cycle;
   Plan plan;
   Trace trace;
   Metrics metrics;

@@ -198,7 +198,9 @@ void read_result(const json& result, RunFigures& figures) {
   add_part(figures, "pipeline bubble", Kind::bubble, number(parts, "pipeline_bubble"));
   add_part(figures, "exposed communication", Kind::communication, number(parts, "exposed_communication"));
   add_part(figures, "waiting for data", Kind::data, number(parts, "data_stall"));
-  add_part(figures, kWaiting, Kind::waiting, number(parts, "other"));
+  const double checkpoint_s = number(result, "checkpoint_stall_s");
+  if (checkpoint_s > 0) add_part(figures, kCheckpointStall, Kind::waiting, checkpoint_s);
+  add_part(figures, kWaiting, Kind::waiting, number(parts, "other") - checkpoint_s);
   figures.memory = memory_of(at(result, "memory_bytes"));
   const json& path = at(result, "critical_path");
   for (const json& segment : at(path, "segments"))
@@ -296,7 +298,12 @@ RunFigures figures_of(const Timeline& timeline) {
   }
   if (number(result, "step_time_s") > 0) {
     read_result(result, figures);
-    if (!asynchronous) figures.steps = rounds_in(figures.step, figures.step_time_s);
+    // Steps after a checkpoint take longer than the mean.
+    const double after_checkpoint = number(at(other, "checkpoint_cycle"), "optimizer_steps");
+    if (after_checkpoint >= 1)
+      figures.steps = static_cast<int>(std::min(after_checkpoint, 1e6));
+    else if (!asynchronous)
+      figures.steps = rounds_in(figures.step, figures.step_time_s);
   } else {
     read_spans(timeline, figures);
   }

@@ -217,7 +217,7 @@ void Loader::judge_later(const Run& run) {
           Run known = *now;
           known.judged = judgement;
           known.not_judged = why;
-          if (judgement) known.figures = figures;
+          if (judgement && !judgement->run.after_checkpoint) known.figures = figures;
           known.nodes = nodes;
           known.capacities = capacities;
           session_.replace(std::move(known));

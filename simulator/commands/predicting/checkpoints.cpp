@@ -48,8 +48,8 @@ Step step_of(const Prediction& p, int microbatches, const WatchPrediction& watch
   return step;
 }
 
-Step comparable_step(const Prediction& p, const WatchPrediction& watch) {
-  const int few = enough_microbatches(p.scenario);
+Step comparable_step(const Prediction& p, const WatchPrediction& watch, StepsBeside steps) {
+  const int few = steps == StepsBeside::whole ? p.scenario.microbatches : enough_microbatches(p.scenario);
   if (few == p.scenario.microbatches) return step_of(p, few, watch);
   try {
     return step_of(p, few, watch);
@@ -127,10 +127,10 @@ CheckpointCost cost_of(const Simulated& simulated, const Step& step, const Check
 
 }  // namespace
 
-void add_checkpoints(Prediction& p, const WatchPrediction& watch) {
+void add_checkpoints(Prediction& p, const WatchPrediction& watch, StepsBeside steps) {
   const Checkpoint& checkpoint = p.scenario.checkpoint;
   if (!checkpoint.given) return;
-  const Step step = comparable_step(p, watch);
+  const Step step = comparable_step(p, watch, steps);
   CheckpointCycle cycle = first_cycle(step, p);
   Simulated simulated = simulate_cycle(step, cycle, watch);
   const auto in_time = [&] {
@@ -148,8 +148,8 @@ void add_checkpoints(Prediction& p, const WatchPrediction& watch) {
   add_checkpoint(p.metrics, cost, checkpoint.every);
   p.metrics.checkpoint->interval_s = checkpoint.every * p.metrics.step_time_s;
   p.trace.engine.events += simulated.trace.engine.events;
-  p.checkpoint =
-      CheckpointRun{std::move(simulated.plan), std::move(simulated.trace), std::move(simulated.metrics)};
+  p.checkpoint = CheckpointRun{cycle, std::move(simulated.plan), std::move(simulated.trace),
+                               std::move(simulated.metrics)};
 }
 
 }  // namespace rehearse

@@ -59,7 +59,7 @@ void KnownSchedules::keep(Known known) {
 
 Prediction predict_with(KnownSchedules& known, Scenario scenario, Where where) {
   if (std::optional<Prediction> p = predict_from_rounds(scenario, {}, {}, &known)) {
-    add_checkpoints(*p);
+    add_checkpoints(*p, {}, StepsBeside::few_microbatches);
     return *std::move(p);
   }
   Plan plan = known.plan_of(scenario);

@@ -140,7 +140,7 @@ Prediction predict_whole(Scenario scenario, Plan plan, Where where, const WatchP
                          Schedules schedules) {
   if (scenario.checkpoint.given) where = Where::child;  // it is simulated, too
   Prediction p = predict_plan(std::move(scenario), std::move(plan), where, watch, schedules);
-  add_checkpoints(p, watch);
+  add_checkpoints(p, watch, StepsBeside::whole);
   return p;
 }
 
@@ -155,7 +155,7 @@ Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch,
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch, const RoundsEffort& effort) {
   std::optional<Prediction> p = predict_from_rounds(scenario, watch, effort);
   if (!p) return predict(std::move(scenario), where, watch, Detail::every_span);
-  add_checkpoints(*p, watch);
+  add_checkpoints(*p, watch, StepsBeside::few_microbatches);
   return *std::move(p);
 }
 

@@ -117,6 +117,7 @@ JudgedRun judge(const std::string& path, const std::vector<std::string>& overrid
     scenario = read_scenario_text(recorded.scenario.text, path + " (scenario)", overrides);
     scenario.name = recorded.scenario.name;
   }
+  scenario.checkpoint = {};  // the median of the measured steps is one without
   Prediction prediction = predict(std::move(scenario), Where::child, {}, Detail::every_span);
   if (!prediction.metrics.asynchrony) prediction.path = critical_path(prediction.trace, 0);
   take_traffic(recorded.trace, prediction.trace);
