@@ -224,7 +224,7 @@ TEST_CASE("checkpoints: damaged ones are passed over") {
 TEST_CASE("checkpoints: a kill at any moment loses nothing that was written") {
   // Every run is killed at a random moment; the last one ends. REHEARSE_INPUTS sets the number of kills.
   const char* asked = std::getenv("REHEARSE_INPUTS");
-  const int kills = asked == nullptr ? 8 : std::atoi(asked);
+  const int kills = asked == nullptr ? 4 : std::atoi(asked);
   const Scratch scratch;
   const std::string scenario = scratch.write("job.toml", kPerceptron);
   const int steps = 249 * kills;  // as many as some more kills would leave

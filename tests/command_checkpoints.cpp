@@ -259,5 +259,14 @@ TEST_CASE("checkpoints: the timeline has the steps after one, and can be read ag
     const std::string json = rehearse::test::read_file(path);
     CHECK(json.find("\"checkpoint_cycle\"") != std::string::npos);
     CHECK(json.find("write checkpoint") != std::string::npos);
+    // A file cannot ask for more steps than it has events of.
+    for (const char* rounds : {"0", "-1", "9999", "1e300", "\"all\""}) {
+      CAPTURE(rounds);
+      std::string bad = json;
+      const std::string key = "\"rounds\":";
+      const std::size_t at = bad.find(key) + key.size();
+      bad.replace(at, bad.find(',', at) - at, rounds);
+      CHECK_THROWS_AS(parse_run(bad, "bad.json"), InputError);
+    }
   }
 }

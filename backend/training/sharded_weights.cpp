@@ -163,6 +163,7 @@ std::vector<HeldState> ShardedWeights::state(const std::string& place,
   std::vector<HeldState> all;
   for (const auto& [key, bucket] : buckets_) {
     const ShardOptimizer& optimizer = *bucket.optimizer;
+    const std::string& its_place = key.second == 1 ? place_of_experts : place;
     for (const Run& run : bucket.runs) {
       const std::size_t first =
                             std::min(static_cast<std::size_t>(bucket.part.number) * run.each, run.elements),
@@ -170,8 +171,8 @@ std::vector<HeldState> ShardedWeights::state(const std::string& place,
       for (const LayerPiece& piece : pieces_of(bucket, run.first + first, count)) {
         const auto add = [&](StateKind kind, const Array& whole) {
           if (whole.elements == 0) return;
-          all.push_back({{kind, piece.layer, key.second == 1 ? place_of_experts : place, piece.first,
-                          piece.count, network_.weights({piece.layer, piece.layer}).elements},
+          all.push_back({{kind, piece.layer, its_place, piece.first, piece.count,
+                          network_.weights({piece.layer, piece.layer}).elements},
                          whole.part(run.at + piece.at, piece.count)});
         };
         add(StateKind::weights, optimizer.master_weights());

@@ -60,8 +60,10 @@ public:
       refuse(path_, fmt::format("has {} events, fewer than the {} micro-batches of its scenario",
                                 events.size(), run.scenario.microbatches));
     run.after_checkpoint = other.has("checkpoint_cycle");
-    run.plan = run.after_checkpoint ? write_schedule(run.scenario, read_cycle(other.at("checkpoint_cycle")))
-                                    : write_schedule(run.scenario);
+    run.plan =
+        run.after_checkpoint
+            ? write_schedule(run.scenario, read_cycle(other.at("checkpoint_cycle"), run, events.size()))
+            : write_schedule(run.scenario);
     schedule_ = run.plan.schedule.get();
     if (other.has("measured")) run.measured = read_measurement(other.at("measured"));
     read_facts(other.at("trace"), run);
@@ -71,10 +73,10 @@ public:
   }
 
 private:
-  static CheckpointCycle read_cycle(const JsonReader& cycle) {
-    constexpr int kMostRounds = 10'000;
+  static CheckpointCycle read_cycle(const JsonReader& cycle, const RecordedRun& run, std::size_t events) {
+    const auto most = static_cast<std::int64_t>(events) / std::max(1, run.scenario.microbatches);
     CheckpointCycle read;
-    read.rounds = static_cast<int>(cycle.at("rounds").integer(1, kMostRounds));
+    read.rounds = static_cast<int>(cycle.at("rounds").integer(1, std::clamp<std::int64_t>(most, 1, 10'000)));
     read.repeats = cycle.at("repeats").boolean();
     read.written_share = cycle.at("written_share").number(0, 1);
     return read;
