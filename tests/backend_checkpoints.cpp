@@ -5,7 +5,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -36,26 +35,8 @@ every = 4
 storage.preset = "nas"
 )";
 
-constexpr const char* kTransformer = R"([model.transformer]
-layers = 2
-hidden = 32
-heads = 4
-feed_forward = 64
-vocabulary = 64
-sequence_length = 16
-[training]
-global_batch = 8
-micro_batch = 1
-precision = "fp32"
-optimizer = "momentum"
-[cluster]
-preset = "cpu-cluster"
-[run]
-steps = 12
-[checkpoint]
-every = 4
-storage.preset = "nas"
-)";
+const std::string kTransformer =
+    std::string(kTinyTransformer) + "[run]\nsteps = 12\n[checkpoint]\nevery = 4\nstorage.preset = \"nas\"\n";
 
 constexpr const char* kMixture =
     "model.transformer.biases=false --set model.transformer.experts=4 --set "
@@ -68,13 +49,6 @@ std::string run_of(const std::string& scenario, int nodes, const std::string& se
       fmt::format("run {} --oversubscribe --format json --set cluster.nodes={}", scenario, nodes);
   if (!sets.empty()) line += " --set " + sets;
   return line + " " + more;
-}
-
-std::vector<double> losses(const std::string& arguments) {
-  const Outcome outcome = run_program("rehearse-run", arguments);
-  INFO(arguments << "\n" << outcome.err);
-  REQUIRE(outcome.status == 0);
-  return nlohmann::json::parse(outcome.out)["measured"]["losses"].get<std::vector<double>>();
 }
 
 std::vector<double> tail(const std::vector<double>& all, std::size_t first) {
@@ -92,7 +66,8 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 TEST_CASE("checkpoints: a training that continues has the losses of one that was not interrupted") {
   struct Case {
-    const char *what, *model;
+    const char* what;
+    std::string model;
     int nodes;
     const char* sets;
   };
@@ -101,11 +76,13 @@ TEST_CASE("checkpoints: a training that continues has the losses of one that was
            {"pipeline", kPerceptron, 2, "strategy.pipeline=2 --set strategy.data=1"},
            {"tensor", kPerceptron, 2, "strategy.tensor=2 --set strategy.data=1"},
            {"zero 1", kPerceptron, 2, "strategy.zero_stage=1"},
-           {"zero 3", kTransformer, 2, "strategy.zero_stage=3"},
-           {"transformer", kTransformer, 2, "strategy.tensor=2 --set strategy.data=1"},
+           {"zero 3", kTransformer, 2, "training.optimizer=momentum --set strategy.zero_stage=3"},
+           {"transformer", kTransformer, 2,
+            "training.optimizer=momentum --set strategy.tensor=2 --set strategy.data=1"},
            {"context", kTransformer, 2,
-            "strategy.context=2 --set strategy.data=1 --set strategy.zero_stage=1"},
-           {"experts", kTransformer, 2, "strategy.expert=2 --set "},
+            "training.optimizer=momentum --set strategy.context=2 --set strategy.data=1 --set "
+            "strategy.zero_stage=1"},
+           {"experts", kTransformer, 2, "training.optimizer=momentum --set strategy.expert=2 --set "},
            {"local sgd", kPerceptron, 2,
             "strategy.gradients=local-sgd --set strategy.local_sgd.every=3 --set checkpoint.every=12"},
            {"first device", kPerceptron, 1,
@@ -117,18 +94,19 @@ TEST_CASE("checkpoints: a training that continues has the losses of one that was
     if (std::string(c.what) == "experts") sets += kMixture;
     const Scratch scratch;
     const std::string scenario = scratch.write("job.toml", c.model);
-    const std::vector<double> whole = losses(run_of(scenario, c.nodes, sets, ""));
+    const std::vector<double> whole = losses_of(run_of(scenario, c.nodes, sets, ""));
     REQUIRE(whole.size() >= 12);
     const std::size_t each = whole.size() / 12;  // optimizer steps of a run of the schedule
     for (const char* mode : {"blocking", "async"}) {
       CAPTURE(mode);
       const std::string folder = scratch.path(mode),
                         with = fmt::format("--set checkpoint.mode={} --checkpoints {}", mode, folder);
-      const std::vector<double> begun = losses(run_of(scenario, c.nodes, sets, with + " --set run.steps=8"));
+      const std::vector<double> begun =
+          losses_of(run_of(scenario, c.nodes, sets, with + " --set run.steps=8"));
       CHECK(begun ==
             std::vector<double>(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(8 * each)));
       CHECK(names_in(folder) == std::vector<std::string>{"step-00000004", "step-00000008"});
-      CHECK(losses(run_of(scenario, c.nodes, sets, with)) == tail(whole, 8 * each));
+      CHECK(losses_of(run_of(scenario, c.nodes, sets, with)) == tail(whole, 8 * each));
       CHECK(names_in(folder) == std::vector<std::string>{"step-00000008", "step-00000012"});
     }
   }
@@ -149,7 +127,7 @@ TEST_CASE("checkpoints: a training continues with other degrees") {
       {"replicas of sharded stages", 4, "strategy.pipeline=2 --set strategy.zero_stage=2"}};
   const Scratch scratch;
   const std::string scenario = scratch.write("job.toml", kPerceptron);
-  const std::vector<double> whole = losses(run_of(scenario, 1, "", ""));
+  const std::vector<double> whole = losses_of(run_of(scenario, 1, "", ""));
   for (const Case& from : ways)
     for (const Case& to : ways) {
       if (&from == &to) continue;
@@ -157,8 +135,8 @@ TEST_CASE("checkpoints: a training continues with other degrees") {
       const std::string folder =
                             scratch.path(fmt::format("{}-to-{}", &from - ways.data(), &to - ways.data())),
                         with = "--checkpoints " + folder;
-      losses(run_of(scenario, from.nodes, from.sets, with + " --set run.steps=4"));
-      const std::vector<double> continued = losses(run_of(scenario, to.nodes, to.sets, with));
+      losses_of(run_of(scenario, from.nodes, from.sets, with + " --set run.steps=4"));
+      const std::vector<double> continued = losses_of(run_of(scenario, to.nodes, to.sets, with));
       REQUIRE(continued.size() == 8);
       for (std::size_t i = 0; i < continued.size(); ++i)
         CHECK(continued[i] == Approx(whole[4 + i]).epsilon(1e-5));
@@ -169,7 +147,7 @@ TEST_CASE("checkpoints: what does not go on is refused, and says why") {
   const Scratch scratch;
   const std::string scenario = scratch.write("job.toml", kPerceptron), folder = scratch.path("kept"),
                     with = "--checkpoints " + folder;
-  losses(run_of(scenario, 2, "", with + " --set run.steps=4"));
+  losses_of(run_of(scenario, 2, "", with + " --set run.steps=4"));
   const auto refusal = [&](const std::string& line) {
     const Outcome outcome = run_program("rehearse-run", line);
     CHECK(outcome.status == 2);
@@ -204,7 +182,7 @@ TEST_CASE("checkpoints: damaged ones are passed over") {
     const Scratch scratch;
     const std::string scenario = scratch.write("job.toml", kPerceptron), folder = scratch.path("kept"),
                       with = "--checkpoints " + folder;
-    const std::vector<double> whole = losses(run_of(scenario, 2, "", with));
+    const std::vector<double> whole = losses_of(run_of(scenario, 2, "", with));
     const std::string newest = folder + "/step-00000012", file = newest + "/rank-00000.bin",
                       manifest = newest + "/manifest.json";
     const std::string how = damage;
@@ -217,7 +195,7 @@ TEST_CASE("checkpoints: damaged ones are passed over") {
     const FoundCheckpoint found = newest_checkpoint(folder);
     CHECK(found.manifest.round == 8);
     CHECK(found.damaged.size() == 1);
-    CHECK(losses(run_of(scenario, 2, "", with)) == tail(whole, 8));
+    CHECK(losses_of(run_of(scenario, 2, "", with)) == tail(whole, 8));
   }
 }
 
@@ -230,7 +208,7 @@ TEST_CASE("checkpoints: a kill at any moment loses nothing that was written") {
   const int steps = 249 * kills;  // as many as some more kills would leave
   const std::string sets =
       fmt::format("run.steps={} --set checkpoint.every=3 --set strategy.zero_stage=1", steps);
-  const std::vector<double> whole = losses(run_of(scenario, 2, sets, ""));
+  const std::vector<double> whole = losses_of(run_of(scenario, 2, sets, ""));
   std::mt19937 random(11);
   for (const char* mode : {"blocking", "async"}) {
     CAPTURE(mode);
@@ -251,8 +229,8 @@ TEST_CASE("checkpoints: a kill at any moment loses nothing that was written") {
       if (round >= steps) break;
     }
     if (last >= steps) continue;
-    CHECK(losses(run_of(scenario, 2, sets,
-                        fmt::format("--set checkpoint.mode={} --checkpoints {}", mode, folder))) ==
+    CHECK(losses_of(run_of(scenario, 2, sets,
+                           fmt::format("--set checkpoint.mode={} --checkpoints {}", mode, folder))) ==
           tail(whole, static_cast<std::size_t>(last)));
   }
 }

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
+#include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 
 namespace rehearse::test {
@@ -22,6 +25,30 @@ preset = "cpu-cluster"
 [run]
 steps = 50
 )";
+
+// A transformer that trains in milliseconds.
+inline constexpr const char* kTinyTransformer = R"([model.transformer]
+layers = 2
+hidden = 32
+heads = 4
+feed_forward = 64
+vocabulary = 64
+sequence_length = 16
+[training]
+global_batch = 8
+micro_batch = 1
+precision = "fp32"
+[cluster]
+preset = "cpu-cluster"
+)";
+
+// Runs rehearse-run with these arguments, which must ask for JSON; returns the losses of all steps.
+inline std::vector<double> losses_of(const std::string& arguments) {
+  const Outcome outcome = run_program("rehearse-run", arguments);
+  INFO(arguments << "\n" << outcome.err);
+  REQUIRE(outcome.status == 0);
+  return nlohmann::json::parse(outcome.out)["measured"]["losses"].get<std::vector<double>>();
+}
 
 inline bool have_mpirun() {
 #ifdef REHEARSE_HAVE_MPI

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -159,29 +158,10 @@ TEST_CASE("token files: what is malformed is refused with its place") {
 TEST_CASE("token files: ranks train on a file as one rank does, and learn from it") {
   const Scratch scratch;
   scratch.write("text.bin", bytes_of(chain(64 * 256, 64)));
-  const std::string scenario = scratch.write("job.toml", R"([model.transformer]
-layers = 2
-hidden = 32
-heads = 4
-feed_forward = 64
-vocabulary = 64
-sequence_length = 16
-[training]
-global_batch = 8
-micro_batch = 1
-precision = "fp32"
-[cluster]
-preset = "cpu-cluster"
-[run]
-steps = 60
-data = "text.bin"
-)");
+  const std::string scenario =
+      scratch.write("job.toml", std::string(kTinyTransformer) + "[run]\nsteps = 60\ndata = \"text.bin\"\n");
   const auto losses = [&](const std::string& sets) {
-    const Outcome outcome =
-        run_program("rehearse-run", "run " + scenario + " --oversubscribe --format json " + sets);
-    INFO(outcome.err);
-    REQUIRE(outcome.status == 0);
-    return nlohmann::json::parse(outcome.out)["measured"]["losses"].get<std::vector<double>>();
+    return losses_of("run " + scenario + " --oversubscribe --format json " + sets);
   };
   const std::vector<double> one = losses("");
   const auto mean = [&](std::size_t first, std::size_t end) {

@@ -28,7 +28,6 @@ using nlohmann::ordered_json;
 constexpr const char* kManifest = "manifest.json";
 constexpr const char* kFormat = "rehearse checkpoint 1";
 constexpr std::string_view kPrefix = "step-", kUnfinished = ".partial";
-constexpr std::uint64_t kPrime = 1099511628211ULL;
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw RunError(fmt::format("{}: {}", printable(path), what));
@@ -82,15 +81,6 @@ void sync_folder(const std::string& path) {
   OpenFile(path, O_RDONLY | O_DIRECTORY).sync();
 }
 
-std::uint64_t hash_bytes(const char* data, std::size_t bytes, std::uint64_t hash) {
-  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, data + i, std::min(sizeof word, bytes - i));
-    hash = (hash ^ word) * kPrime;
-  }
-  return hash;
-}
-
 std::uint64_t hash_of_file(const std::string& path, std::uint64_t bytes) {
   constexpr std::size_t kBlock = 1 << 20;
   OpenFile file(path, O_RDONLY);
@@ -99,7 +89,7 @@ std::uint64_t hash_of_file(const std::string& path, std::uint64_t bytes) {
   for (std::uint64_t offset = 0; offset < bytes; offset += kBlock) {
     const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, bytes - offset));
     file.read(offset, block.data(), part);
-    hash = hash_bytes(block.data(), part, hash);
+    hash = hash_of_bytes(block.data(), part, hash);
   }
   return hash;
 }
@@ -164,7 +154,7 @@ SavedFile write_rank_file(const std::string& folder, long round, int rank,
   const auto* data = reinterpret_cast<const char*>(numbers.data());
   file.write(data, saved.bytes);
   file.sync();
-  saved.hash = hash_bytes(data, saved.bytes, kHashBegin);
+  saved.hash = hash_of_bytes(data, saved.bytes, kHashBegin);
   return saved;
 }
 

@@ -125,8 +125,8 @@ std::vector<double> step_bounds(const std::vector<RankSpan>& spans, double begin
   return bounds_s;
 }
 
-// Loads the state to continue from. Returns nothing without checkpoints. Throws InputError if they could not
-// contain the training.
+// Loads the checkpoint that the run continues from, and returns the object that writes further ones; null
+// without checkpoints. Throws InputError if the training has state that checkpoints do not contain.
 std::unique_ptr<CheckpointKeeper> begin_checkpoints(const CheckpointPlan* plan, const Scenario& scenario,
                                                     const std::string& not_trained, Transport& transport,
                                                     Workload& workload, Arithmetic& arithmetic) {

@@ -24,8 +24,7 @@ std::vector<RankSpan> execute_rank(const Schedule& schedule, int role, int rank,
                                    Hardware& hardware,
                                    const std::function<void(const RankSpan&)>& on_span = {});
 
-// Repetitions [first, end) of a schedule. A run may consist of several such parts, between which all streams
-// rest.
+// Repetitions [first, end) of a schedule. All streams have ended before the next repetitions begin.
 struct Repetitions {
   int first = 0, end = 0;
   bool last = true;  // no others follow

@@ -20,7 +20,8 @@ public:
   GatheredBatch(const Scenario& scenario, Arithmetic& arithmetic, long steps);
   static double bytes_of_step(const Scenario& scenario);
 
-  // Generates the inputs and labels of a step, which follows `before` others that are not counted.
+  // Generates the inputs and labels of step `before` + `step` of the training, and stores them as those of
+  // `step`.
   void load(int stream, long step, long before);
   Array inputs(long step, int microbatch) const { return inputs_[slot(step, microbatch)]; }
   const Array& outputs() const { return outputs_; }  // of the current micro-batch

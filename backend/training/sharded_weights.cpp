@@ -184,7 +184,7 @@ std::vector<HeldState> ShardedWeights::state(const std::string& place,
   return all;
 }
 
-// Returns where elements [begin, begin + count) of the bucket's contents are, by layer.
+// Divides elements [begin, begin + count) of the bucket by the layers that they belong to.
 std::vector<ShardedWeights::LayerPiece> ShardedWeights::pieces_of(const Bucket& bucket, std::size_t begin,
                                                                   std::size_t count) const {
   std::vector<LayerPiece> pieces;

@@ -57,7 +57,7 @@ private:
     bool current = false;  // the network has this step's weights
   };
 
-  // Elements [first, first + count) of a layer, which are at `at` of what was asked for.
+  // Elements [first, first + count) of a layer; `at`: their offset in the range that was asked for.
   struct LayerPiece {
     int layer = 0;
     std::size_t first = 0, count = 0, at = 0;

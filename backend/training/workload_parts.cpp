@@ -27,16 +27,21 @@ OptimizerSettings optimizer_of(const Scenario& scenario) {
   return settings;
 }
 
-std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& array, std::uint64_t hash) {
+std::uint64_t hash_of_bytes(const void* data, std::size_t bytes, std::uint64_t hash) {
   constexpr std::uint64_t kPrime = 1099511628211ULL;
-  std::vector<float> numbers(array.elements);
-  arithmetic.copy_to_host(stream, array, numbers.data());
-  for (std::size_t i = 0; i < numbers.size(); i += 2) {
+  const auto* from = static_cast<const std::byte*>(data);
+  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
-    std::memcpy(&word, numbers.data() + i, std::min<std::size_t>(2, numbers.size() - i) * sizeof(float));
+    std::memcpy(&word, from + i, std::min(sizeof word, bytes - i));
     hash = (hash ^ word) * kPrime;
   }
   return hash;
+}
+
+std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& array, std::uint64_t hash) {
+  std::vector<float> numbers(array.elements);
+  arithmetic.copy_to_host(stream, array, numbers.data());
+  return hash_of_bytes(numbers.data(), numbers.size() * sizeof(float), hash);
 }
 
 Payload payload(const Array& array) {

@@ -30,9 +30,10 @@ inline constexpr double kMostData = 256e6, kMostDataOnProcessors = 64e6;
 long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step);
 
 OptimizerSettings optimizer_of(const Scenario& scenario);
-// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bits of the array's numbers, eight bytes at a time,
-// continuing from `hash`.
+// Return the FNV-1a hash (Fowler, Noll, Vo) of bytes, and of the bits of the array's numbers in fp32, eight
+// bytes at a time, continuing from `hash`. Bytes may be hashed in pieces of multiples of eight.
 inline constexpr std::uint64_t kHashBegin = 14695981039346656037ULL;
+std::uint64_t hash_of_bytes(const void* data, std::size_t bytes, std::uint64_t hash);
 std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& array, std::uint64_t hash);
 
 Payload payload(const Array& array);

@@ -5,10 +5,12 @@
 
 namespace rehearse {
 
-// Adds to a prediction without checkpoints what those of its scenario cost; nothing if it writes none.
-// Simulates in children: the steps between two checkpoints if they are few, otherwise those beside which one
-// is written, or with blocking checkpoints the step after it.
-enum class StepsBeside { whole, few_microbatches };  // may a blocking checkpoint precede a shorter step?
+// Whether a blocking checkpoint is simulated before a whole step, or before one with few micro-batches.
+enum class StepsBeside { whole, few_microbatches };
+
+// Adds the cost of the scenario's checkpoints to a prediction without them; does nothing if it writes none.
+// Simulates in child processes: all steps between two checkpoints if they are few, otherwise those during
+// which one is written; for blocking checkpoints, the step after one.
 void add_checkpoints(Prediction& prediction, const WatchPrediction& watch, StepsBeside steps);
 
 }  // namespace rehearse

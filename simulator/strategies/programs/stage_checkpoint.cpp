@@ -36,7 +36,6 @@ public:
     for (const int axis : axes_) size_ *= mesh_.axes()[static_cast<std::size_t>(axis)].size;
   }
 
-  int size() const { return size_; }
   int place_of(int rank) const {
     int place = 0, stride = 1;
     for (const int axis : axes_) {
@@ -288,12 +287,9 @@ private:
   }
 
   void wait_for_last(Program& program, int op, int stream, int trained) const {
-    for (int i = trained; i-- > 0;)
-      if (program.ops[static_cast<std::size_t>(i)].stream == stream &&
-          program.ops[static_cast<std::size_t>(i)].purpose != Purpose::input) {
-        program.ops[static_cast<std::size_t>(op)].after.push_back({i, 1});
-        return;
-      }
+    const int last = last_op_of_stream(program, stream);
+    if (last >= 0 && last < trained && program.ops[static_cast<std::size_t>(last)].purpose != Purpose::input)
+      program.ops[static_cast<std::size_t>(op)].after.push_back({last, 1});
   }
 
   // Nothing but the input goes on until the checkpoint allows it.
