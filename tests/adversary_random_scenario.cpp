@@ -182,6 +182,16 @@ std::string split_backward(Generator& random, bool two_parts_a_stage) {
                                                       "\"breadth-first\"\nvirtual_stages = 2"}));
 }
 
+// Strategies, loaders and models that cannot divide batches refuse them.
+std::string divisions_by_speed(Generator& random, int pipeline, int data) {
+  std::string keys;
+  if (pipeline > 1 && random.one_in(3)) keys += "stages_by = \"speed\"\n";
+  if (data == 1 || !random.one_in(4)) return keys;
+  keys += "batch_by = \"speed\"\n";
+  if (random.one_in(2)) keys += fmt::format("moved_samples = {}\n", 1 + random.below(3));
+  return keys;
+}
+
 }  // namespace
 
 std::string random_scenario(Generator& random) {
@@ -230,6 +240,7 @@ std::string random_scenario(Generator& random) {
     text += "schedule = \"gpipe\"\n";
   if (random.one_in(3)) text += "placement = [\"pipeline\", \"data\"]\n";
   if (blocking) text += "blocking_p2p = true\n";
+  const std::size_t end_of_degrees = text.size();
   const std::string sync = gradients(random, pipeline, nodes, fabric.torus);
   if (sync.find("fusion_mb") == std::string::npos) {
     if (random.one_in(4)) text += "overlap = false\n";
@@ -243,7 +254,7 @@ std::string random_scenario(Generator& random) {
                       pick(random, {"auto", "flow", "analytic", "auto", "flow", "chunk"}));
   if (random.one_in(5)) text += input(random);
   if (random.one_in(5)) text += checkpoint(random);
-  return text;
+  return text.insert(end_of_degrees, divisions_by_speed(random, pipeline, data));
 }
 
 }  // namespace rehearse::adversary

@@ -171,3 +171,13 @@ TEST_CASE("A rank runs no program with an op that it does not know, whether it t
     CHECK_FALSE(hardware.ran);
   }
 }
+
+TEST_CASE("replicas that train different numbers of samples are timed, but learn nothing") {
+  const auto why = [](const std::string& batch_by) {
+    const Scenario scenario = read_scenario_text(kDeepPerceptron, "deep.toml",
+                                                 {"cluster.nodes=4", "strategy.batch_by=" + batch_by});
+    return why_not_trained(scenario, *write_schedule(scenario).schedule, true);
+  };
+  CHECK(why("equal").empty());
+  CHECK(why("speed").find("strategy.batch_by") != std::string::npos);
+}

@@ -58,6 +58,8 @@ std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
 
 std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors) {
   if (std::string why = why_no_network(scenario); !why.empty()) return why;
+  if (scenario.strategy.batch_by == BatchBy::speed && scenario.strategy.data > 1)
+    return "replicas that train different numbers of samples (strategy.batch_by = \"equal\")";
   if (std::string why = why_not_carried_out(schedule); !why.empty()) return why;
   if (std::string why = why_not_shared(scenario, schedule); !why.empty()) return why;
   if (scenario.strategy.tensor > 1 && scenario.strategy.tensor_overlap == TensorOverlap::chunks)

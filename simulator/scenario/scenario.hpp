@@ -107,6 +107,13 @@ inline constexpr std::array<std::string_view, 3> kBucketCopiesNames = {"none", "
 enum class ExpertDispatch { experts, ranks, nodes };
 inline constexpr std::array<std::string_view, 3> kExpertDispatchNames = {"experts", "ranks", "nodes"};
 
+// By what layers are divided among stages: their own times, or these on the slowest device of each stage.
+enum class StagesBy { time, speed };
+inline constexpr std::array<std::string_view, 2> kStagesByNames = {"time", "speed"};
+// How the ranks of the data axis share the samples of a micro-batch: evenly, or in proportion to their speed.
+enum class BatchBy { equal, speed };
+inline constexpr std::array<std::string_view, 2> kBatchByNames = {"equal", "speed"};
+
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
   // What the named strategy and the framework do not offer: keys, or keys with a value
@@ -131,6 +138,9 @@ struct StrategyChoice {
   int virtual_stages = 1;         // model parts that each stage holds
   int microbatch_group = 0;       // that run through one part before the next; 0: as many as stages
   std::vector<int> stage_layers;  // of each model part, in the model's order; empty: balanced by time
+  StagesBy stages_by = StagesBy::time;
+  BatchBy batch_by = BatchBy::equal;
+  int moved_samples = 0;  // with BatchBy::speed: of each micro-batch, at most; 0: as many as it takes
   bool blocking_p2p = false;
   bool overlap_passes = false;  // a forward and a backward pass take turns, one computing, one communicating
   std::string gradients = "all-reduce";                       // name of the gradient strategy

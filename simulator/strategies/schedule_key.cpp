@@ -52,11 +52,11 @@ bool is_rate(std::string_view key) {
   return factor || std::find(kRates.begin(), kRates.end(), key) != kRates.end();
 }
 
-// Returns whether the strategy compares times: of algorithms, or of workers that do not wait for each other.
-// Horovod's fusion, by when gradients come, is known by its keys.
+// Returns whether the strategy compares times: of algorithms, of replicas, or of workers that do not wait for
+// each other. Horovod's fusion, by when gradients come, is known by its keys.
 bool follows_from_rates(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
-  return strategy.all_reduce == Algorithm::automatic ||
+  return strategy.all_reduce == Algorithm::automatic || strategy.batch_by == BatchBy::speed ||
          (strategy.gradients == "parameter-server" &&
           strategy.parameter_server.mode != ParameterServer::Mode::sync);
 }

@@ -1,6 +1,7 @@
 #include "simulator/strategies/strategy.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "simulator/strategies/layout/expert_loads.hpp"
 #include "simulator/strategies/layout/stage_spread.hpp"
 #include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/programs/batch_shares.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/programs/overlap.hpp"
 #include "simulator/strategies/programs/stage_checkpoint.hpp"
@@ -166,6 +168,11 @@ std::vector<std::string> assumptions(const Scenario& scenario) {
         "Of the {} stages of {}, s and {} - s hold the same layers and do the same work: they count as {} "
         "stages with twice the data-parallel ranks.",
         2 * choice.pipeline, order_of(choice.schedule).title, 2 * choice.pipeline - 1, choice.pipeline));
+  if (const StrategyChoice& choice = scenario.strategy;
+      choice.stages_by == StagesBy::speed && choice.pipeline > 1)
+    notes.push_back(
+        fmt::format("The parts of the model have {} layers, by the speed of their slowest devices.",
+                    fmt::join(cut_model(scenario).stage_layers, ", ")));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
   if (transformer) add_sequence_notes(*transformer, scenario, notes);
   if (std::string note = framework_note(scenario); !note.empty()) notes.push_back(std::move(note));
@@ -255,6 +262,7 @@ Plan write(const Scenario& scenario, const CheckpointCycle* cycle) {
     for (int s = 0; s < scenario.strategy.pipeline; ++s)
       write_stage(StageHooks(plan, begin_stage(plan, s, {})));
 
+  divide_batch(plan);
   overlap_communication(plan);
   complete_input(plan);
   result.checkpoint = complete_checkpoint(plan, cycle);

@@ -119,6 +119,9 @@ std::vector<std::string> common_refusals(const Scenario& scenario, const LaunchF
 void add_common_sentences(const Scenario& scenario, const LaunchFramework& framework,
                           std::vector<std::string>& cannot) {
   const StrategyChoice& strategy = scenario.strategy;
+  if (strategy.batch_by == BatchBy::speed && strategy.data > 1)
+    cannot.push_back(
+        fmt::format("{} gives all replicas as many samples (batch_by = \"equal\").", framework.title));
   const bool asks_for_algorithm =
       std::any_of(scenario.settings.begin(), scenario.settings.end(),
                   [](const auto& setting) { return setting.first == "strategy.all_reduce"; });

@@ -274,6 +274,46 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
   }
 }
 
+void fit_stages_by(const StrategyChoice& strategy, Section& section) {
+  if (strategy.stages_by == StagesBy::time) return;
+  if (section.has("stage_layers"))
+    section.refuse_inapplicable("stages_by", "\"speed\" with stage_layers", "\"time\", or no stage_layers");
+  if (strategy.pipeline == 1)
+    section.refuse_inapplicable("stages_by", "\"speed\" with a pipeline of 1 stage",
+                                "\"time\", or a pipeline of 2 or more");
+}
+
+// Only these sums can weight gradients by samples; and what does not grow with the samples of a replica would
+// have to be divided otherwise.
+void fit_batch_by(const StrategyChoice& strategy, Section& section, const Scenario& scenario) {
+  if (strategy.batch_by == BatchBy::equal) {
+    if (section.has("moved_samples"))
+      section.refuse_inapplicable("moved_samples", fmt::format("{}", strategy.moved_samples),
+                                  "only with batch_by = \"speed\"");
+    return;
+  }
+  if (strategy.data == 1)
+    section.refuse_inapplicable("batch_by", "\"speed\" with data = 1", "\"equal\", or data of 2 or more");
+  const auto refuse = [&](std::string_view with, std::string_view allowed) {
+    section.refuse("batch_by", fmt::format("\"speed\" with {}", with),
+                   fmt::format("\"equal\", or {}", allowed));
+  };
+  const bool servers = strategy.gradients == "parameter-server" &&
+                       strategy.parameter_server.mode == ParameterServer::Mode::sync;
+  if (!servers && strategy.gradients != "all-reduce" && strategy.gradients != "hierarchical-parameter-server")
+    refuse(fmt::format("gradients = \"{}\"{}", strategy.gradients,
+                       strategy.gradients == "parameter-server" ? " that does not wait for all workers" : ""),
+           "gradients = \"all-reduce\", or servers that wait for all workers");
+  if (strategy.context > 1) refuse(fmt::format("context = {}", strategy.context), "context = 1");
+  if (strategy.expert > 1) refuse(fmt::format("expert = {}", strategy.expert), "expert = 1");
+  if (strategy.tensor_overlap == TensorOverlap::chunks)
+    refuse("tensor_overlap = \"chunks\"", "another tensor_overlap");
+  if (scenario.data.given) refuse("[data], which loads as much for all replicas", "no [data]");
+  const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
+  if (profiled && profiled->micro_batch == 0)
+    refuse("a profiled model of unknown micro_batch", "model.profiled.micro_batch");
+}
+
 }  // namespace
 
 StrategyChoice read_strategy(Section& section) {
@@ -286,6 +326,9 @@ StrategyChoice read_strategy(Section& section) {
   for (std::int64_t layers : section.integers("stage_layers", 1, 1'000'000)) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }
+  strategy.stages_by = static_cast<StagesBy>(section.choice("stages_by", kStagesByNames, 0));
+  strategy.batch_by = static_cast<BatchBy>(section.choice("batch_by", kBatchByNames, 0));
+  strategy.moved_samples = static_cast<int>(section.integer("moved_samples", 0, 1'000'000, 0));
   read_blocking(strategy, section);
   read_microbatch_group(strategy, section);
   strategy.overlap_passes = section.boolean("overlap_passes", false);
@@ -309,6 +352,8 @@ void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& sc
     if (axis->overlay) axis->fit(section, scenario);
   fit_stages(strategy, section, scenario);
   fit_overlap(strategy, section);
+  fit_stages_by(strategy, section);
+  fit_batch_by(strategy, section, scenario);
   strategy.gradient_strategy->fit(section, scenario);
 }
 

@@ -15,28 +15,38 @@ double layer_time_s(const LayerCost& layer, const Device& device, Precision prec
 }
 
 std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int stages) {
-  const int layers = static_cast<int>(layer_times_s.size());
+  return balance_stages(std::vector<std::vector<double>>(static_cast<std::size_t>(stages), layer_times_s));
+}
+
+std::vector<int> balance_stages(const std::vector<std::vector<double>>& layer_times_s) {
+  const int stages = static_cast<int>(layer_times_s.size());
+  const int layers = static_cast<int>(layer_times_s.front().size());
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<double> before(layers + 1, 0);  // total time of the layers before each layer
-  for (int i = 0; i < layers; ++i) before[i + 1] = before[i] + layer_times_s[i];
+  // By stage: total time of the layers before each layer.
+  std::vector<std::vector<double>> before_on(layer_times_s.size(), std::vector<double>(layers + 1, 0));
+  for (int s = 0; s < stages; ++s)
+    for (int i = 0; i < layers; ++i) before_on[s][i + 1] = before_on[s][i] + layer_times_s[s][i];
 
   // Runs dynamic programming over (stages, layers in them) twice: first minimizes the slowest stage alone,
   // which then bounds all stages of the second run, which makes them even.
   using Table = std::vector<std::vector<double>>;
   Table slowest(stages + 1, std::vector<double>(layers + 1, kNever));
   slowest[0][0] = 0;
-  for (int s = 1; s <= stages; ++s)
+  for (int s = 1; s <= stages; ++s) {
+    const std::vector<double>& before = before_on[s - 1];
     for (int end = s; end <= layers; ++end)
       // Earlier beginnings make the stage longer.
       for (int begin = end - 1; begin >= s - 1 && before[end] - before[begin] < slowest[s][end]; --begin)
         slowest[s][end] =
             std::min(slowest[s][end], std::max(slowest[s - 1][begin], before[end] - before[begin]));
+  }
   const double bound = slowest[stages][layers] * (1 + 1e-12);
 
   Table squares(stages + 1, std::vector<double>(layers + 1, kNever));
   std::vector<std::vector<int>> cut(stages + 1, std::vector<int>(layers + 1, -1));
   squares[0][0] = 0;
-  for (int s = 1; s <= stages; ++s)
+  for (int s = 1; s <= stages; ++s) {
+    const std::vector<double>& before = before_on[s - 1];
     for (int end = s, first = s - 1; end <= layers; ++end) {
       first = std::max(first, s - 1);
       while (first < end && before[end] - before[first] > bound) ++first;
@@ -51,6 +61,7 @@ std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int st
         }
       }
     }
+  }
   std::vector<int> result(stages, 0);
   for (int s = stages, end = layers; s > 0; --s) {
     result[s - 1] = end - cut[s][end];

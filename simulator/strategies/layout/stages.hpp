@@ -20,6 +20,8 @@ double layer_time_s(const LayerCost& layer, const Device& device, Precision prec
 // possible, and among such cuts chooses the one with the least sum of squares, so that the other stages are
 // even, too. Returns the number of layers of each stage.
 std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int stages);
+// The same for stages with different devices: `layer_times_s` has the times of all layers on each stage's.
+std::vector<int> balance_stages(const std::vector<std::vector<double>>& layer_times_s);
 
 std::vector<LayerRange> layer_ranges(const std::vector<int>& stage_layers);
 

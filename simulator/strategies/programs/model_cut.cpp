@@ -9,6 +9,7 @@
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/stage_spread.hpp"
 #include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/programs/placed_devices.hpp"
 
 namespace rehearse {
 namespace {
@@ -54,6 +55,16 @@ std::vector<int> choose_stages(const Scenario& scenario, const std::vector<Layer
                                  chunks > 1 ? fmt::format(" with {} virtual stages each", chunks) : "",
                                  layers / chunks, scenario.model.name));
   const std::vector<int>& given = scenario.strategy.stage_layers;
+  if (given.empty() && scenario.strategy.stages_by == StagesBy::speed && scenario.strategy.pipeline > 1) {
+    const PlacedDevices placed = placed_devices(scenario);
+    const PartPlacement placement = order_of(scenario.strategy.schedule).placement;
+    std::vector<std::vector<double>> of_stage, of_part;
+    for (int stage = 0; stage < placed.stages; ++stage)
+      of_stage.push_back(layer_times_s(scenario, costs, placed.of_stage(stage)));
+    for (int part = 0; part < stages; ++part)
+      of_part.push_back(of_stage[static_cast<std::size_t>(stage_of_part(placement, placed.stages, part))]);
+    return balance_stages(of_part);
+  }
   if (given.empty()) {
     std::vector<double> times_s;
     for (const LayerCost& layer : costs)

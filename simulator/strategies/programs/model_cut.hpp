@@ -15,7 +15,8 @@ struct ModelCut {
   std::vector<LayerCost> keeping_all;  // the same layers if no layer were recomputed
 };
 
-// Cuts the model as strategy.stage_layers says, or balances the parts by time if that is empty. In each part,
+// Cuts the model as strategy.stage_layers says, or balances the parts by time if that is empty (with
+// strategy.stages_by = "speed" by the time on the slowest device of the part's stage). In each part,
 // the first training.recompute_layers recomputable layers are recomputed, as Megatron-LM's
 // `--recompute-method block --recompute-num-layers` recomputes the first transformer layers of each pipeline
 // stage (of each virtual stage, if there are several); 0: all layers are recomputed. With recompute_layers,

@@ -39,6 +39,11 @@ double duplicates(const Walk& walk, SegmentKind kind) {
 }  // namespace
 
 Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segment) {
+  return pass_work(plan, plan.walk.segments, pass, first_segment, end_segment);
+}
+
+Work pass_work(const StepPlan& plan, const std::vector<const Segment*>& segments, Pass pass,
+               int first_segment, int end_segment) {
   const Walk& walk = plan.walk;
   Work work;
   work.precision = plan.scenario.training.precision;
@@ -49,7 +54,7 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
   const double padding = std::max(1.0, plan.scenario.strategy.capacity_factor);
   const auto add = [&](int segment, const std::vector<Kernel>& kernels) {
     append(work.kernels, kernels);
-    const SegmentKind kind = walk.segments[segment]->kind;
+    const SegmentKind kind = segments[segment]->kind;
     const bool padded = kind == SegmentKind::expert_up || kind == SegmentKind::expert_down;
     flops += product_flops(kernels) / duplicates(walk, kind) / (padded ? padding : 1);
   };
@@ -63,14 +68,14 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
     const int first = std::max(first_segment, walk.first_segment[layer]);
     const int end = std::min(end_segment, walk.first_segment[layer + 1]);
     for (int s = first; s < end; ++s) {
-      const LayerCost& cost = walk.segments[s]->cost;
+      const LayerCost& cost = segments[s]->cost;
       if (pass == Pass::forward) add(s, cost.forward);
       if (pass == Pass::recompute) add(s, cost.recompute);
       if (input) add(s, cost.backward_input);
     }
     // In a split pass, decides which half computes the gradients of a segment's weights.
     for (int s = first; s < end; ++s)
-      if (leaves_weights(*walk.segments[s]) ? weight : input) add(s, walk.segments[s]->cost.backward_weight);
+      if (leaves_weights(*segments[s]) ? weight : input) add(s, segments[s]->cost.backward_weight);
   }
   return work;
 }

@@ -12,6 +12,9 @@ namespace rehearse {
 // Returns what a pass over segments first to end - 1 of the plan's walk computes for one micro-batch, and its
 // FLOPs.
 Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segment);
+// The same for micro-batches of another size: `segments` are those of the walk, with their costs.
+Work pass_work(const StepPlan& plan, const std::vector<const Segment*>& segments, Pass pass,
+               int first_segment, int end_segment);
 // Returns the index of the work with this key. Calls `make` for the first op with the key; micro-batches
 // share it.
 int shared_work(StepPlan& plan, const WorkKey& key, const std::function<Work()>& make);
