@@ -9,11 +9,11 @@ namespace {
 
 constexpr double kWorthTrying = 0.02;  // of the step
 
-constexpr std::array<RemedyKind, 18> kKinds = {
-    recompute_less,   change_micro_batch,      fuse_attention,  fuse_loss,      use_tensor_cores,
-    launch_by_graphs, move_ranks_between_axes, change_schedule, change_experts, change_placement,
-    load_faster,      save_beside_training,    overlap_more,    share_tokens,   change_gradient_sync,
-    change_shards,    change_context,          change_servers};
+constexpr std::array<RemedyKind, 20> kKinds = {
+    recompute_less,   change_micro_batch,      fuse_attention,  fuse_loss,        use_tensor_cores,
+    launch_by_graphs, move_ranks_between_axes, change_schedule, change_experts,   change_placement,
+    load_faster,      save_beside_training,    overlap_more,    share_tokens,     change_gradient_sync,
+    change_shards,    change_context,          change_servers,  suit_slow_stages, suit_slow_replicas};
 
 }  // namespace
 

@@ -43,6 +43,10 @@ void change_schedule(const Situation& now, Remedies& found);
 void change_experts(const Situation& now, Remedies& found);
 void change_placement(const Situation& now, Remedies& found);
 
+// unequal.cpp: less work for slower devices.
+void suit_slow_stages(const Situation& now, Remedies& found);
+void suit_slow_replicas(const Situation& now, Remedies& found);
+
 // loading.cpp: what the input delivers.
 void load_faster(const Situation& now, Remedies& found);
 
