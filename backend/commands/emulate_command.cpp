@@ -24,8 +24,8 @@ std::vector<Conversation> conversations(const Plan& plan, const Wiring& wiring) 
   std::vector<Conversation> all;
   for (const Channel& channel : wiring.channels())
     all.push_back({plan.endpoints[channel.from], plan.endpoints[channel.to]});
-  for (std::size_t r = 1; r < plan.endpoints.size(); ++r)
-    all.push_back({plan.endpoints[0], plan.endpoints[r]});
+  for (int r = 1; r < process_ranks(*plan.schedule); ++r)
+    all.push_back({plan.endpoints[0], plan.endpoints[static_cast<std::size_t>(r)]});
   return all;
 }
 
@@ -38,7 +38,7 @@ struct Emulation {
   // Returns options that start a process for each rank, in its part of the network.
   LaunchOptions ranks(double patience_s) {
     LaunchOptions options;
-    options.ranks = plan.schedule->ranks();
+    options.ranks = process_ranks(*plan.schedule);
     options.patience_s = patience_s;
     options.enter = [this](int rank) { network->enter(plan.endpoints[rank]); };
     options.first_address = network->address(plan.endpoints.front());
@@ -57,13 +57,16 @@ Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
   refuse_uneven_vocabulary(made.scenario);
   made.plan = write_schedule(made.scenario);
   check(*made.plan.schedule);
+  count_in_repetitions(made.scenario, *made.plan.schedule);
   refuse_unwritable_record(arguments.output.trace, made.scenario, made.plan);
   refuse_crowding(made.scenario, made.plan, arguments.oversubscribe);
   if (const std::string missing = emulation_missing(); !missing.empty()) throw RunError(missing);
   const Wiring wiring(*made.plan.schedule, *made.scenario.cluster, made.plan.endpoints,
                       made.scenario.engine.chunk_bytes);
-  made.network = std::make_unique<EmulatedNetwork>(emulation_graph(
-      *made.scenario.cluster, made.plan.endpoints, talk(made.plan, wiring), kMostEmulatedBandwidth));
+  std::vector<Endpoint> endpoints = made.plan.endpoints;
+  endpoints.resize(static_cast<std::size_t>(process_ranks(*made.plan.schedule)));
+  made.network = std::make_unique<EmulatedNetwork>(
+      emulation_graph(*made.scenario.cluster, endpoints, talk(made.plan, wiring), kMostEmulatedBandwidth));
   return made;
 }
 
@@ -89,9 +92,10 @@ void run_emulate(const ScenarioArguments& arguments, std::istream& in, std::ostr
   const Executor executor = host_executor(scenario.run.collectives);
   Measurement measurement = describe_run(scenario, "emulated", "TCP", arguments.command);
   for (const std::string& missing : emulated.network->left_out()) measurement.notes.push_back(missing);
+  RateQueues queues(StoragePath::queues(*scenario.cluster));
   const auto body = [&](Transport& transport, Journal* journal) {
     auto run = run_rank(scenario, plan, transport, executor,
-                        {arguments.check_replicas, journal, checkpoints ? &*checkpoints : nullptr});
+                        {arguments.check_replicas, journal, checkpoints ? &*checkpoints : nullptr, &queues});
     if (run) write_run_result(arguments.output, scenario, plan, std::move(*run), measurement, out);
   };
   launch_recorded(emulated.ranks(arguments.patience_s), arguments.output, scenario, plan, measurement, body);
@@ -104,9 +108,9 @@ LinkGround emulated_links(const ScenarioArguments& arguments, std::istream& in) 
   ground.with_ranks = [emulated](double patience_s, const std::function<void(Transport&)>& body) {
     launch(emulated->ranks(patience_s), body);
   };
-  ground.title =
-      fmt::format("TCP between {} ranks in the emulated cluster of {}, {}", emulated->plan.schedule->ranks(),
-                  emulated->scenario.name, emulated->scenario.cluster->title);
+  ground.title = fmt::format("TCP between {} ranks in the emulated cluster of {}, {}",
+                             process_ranks(*emulated->plan.schedule), emulated->scenario.name,
+                             emulated->scenario.cluster->title);
   for (const std::string& missing : emulated->network->left_out()) ground.title += "; without " + missing;
   ground.node = [emulated](int rank) {
     return std::to_string(emulated->scenario.cluster->node_of(emulated->plan.endpoints[rank]));

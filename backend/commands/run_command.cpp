@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "backend/gpu/gpu_module.hpp"
 #include "backend/host/host_executor.hpp"
 #include "backend/host/join.hpp"
+#include "backend/loading/batch_input.hpp"
 #include "backend/runs/agreement.hpp"
 #include "backend/runtime/communicators.hpp"
 #include "models/text/error.hpp"
@@ -37,6 +39,9 @@ std::optional<Algorithm> all_reduce_algorithm(const Schedule& schedule) {
 Executor choose_executor(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
                          Transport& transport) {
   if (arguments.device == "cpu") return host_executor(scenario.run.collectives);
+  const bool loads =
+      std::any_of(plan.schedule->programs.begin(), plan.schedule->programs.end(), loads_batches);
+  if (loads && arguments.device == "auto") return host_executor(scenario.run.collectives);
   if (!built_for_gpus()) {
     if (arguments.device == "auto") return host_executor(scenario.run.collectives);
     throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
@@ -77,6 +82,9 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   refuse_uneven_vocabulary(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
+  count_in_repetitions(scenario, *plan.schedule);
+  RateQueues queues(StoragePath::queues(*scenario.cluster));
+  bool starts_all = false;
   const std::optional<CheckpointPlan> checkpoints = plan_checkpoints(arguments, scenario, *plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {
     std::optional<RealRunResult> run;
@@ -84,7 +92,8 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
       const OutputToErrors while_libraries_print;
       const Executor executor = choose_executor(arguments, scenario, plan, transport);
       run = run_rank(scenario, plan, transport, executor,
-                     {arguments.check_replicas, journal, checkpoints ? &*checkpoints : nullptr});
+                     {arguments.check_replicas, journal, checkpoints ? &*checkpoints : nullptr,
+                      starts_all ? &queues : nullptr});
     }
     if (!run) return;
     Measurement own = describe_run(scenario, run->executor, transport.kind(), arguments.command);
@@ -93,7 +102,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
 
   JoinOptions ranks;
   ranks.transport = arguments.transport;
-  ranks.ranks = plan.schedule->ranks();
+  ranks.ranks = process_ranks(*plan.schedule);
   ranks.patience_s = arguments.patience_s;
   ranks.transport = choose_transport(ranks);
   const Measurement measurement =
@@ -101,6 +110,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   const bool first = ranks.transport == "local" || will_be_first(ranks.transport);
   if (first) refuse_unwritable_record(arguments.output.trace, scenario, plan);
   if (ranks.transport == "local") {
+    starts_all = true;
     refuse_crowding(scenario, plan, arguments.oversubscribe);
     LaunchOptions options;
     options.ranks = ranks.ranks;

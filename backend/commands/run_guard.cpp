@@ -86,11 +86,12 @@ double least_record_bytes(const std::string& path, const Scenario& scenario, con
 RunNeeds needs_of(const Plan& plan, bool trained) {
   const Schedule& schedule = *plan.schedule;
   RunNeeds needs;
-  needs.ranks = schedule.ranks();
+  needs.ranks = process_ranks(schedule);
   std::map<int, double> of_program;
   for (std::size_t r = 0; r < schedule.roles.size(); ++r) {
     const Role& role = schedule.roles[r];
     for (int rank = 0; rank < role.size(); ++rank) {
+      if (schedule.first_rank(static_cast<int>(r)) + rank >= needs.ranks) break;
       needs.bytes += kProcessBytes;
       const int number = schedule.program_of(static_cast<int>(r), rank);
       if (number < 0) continue;

@@ -64,12 +64,14 @@ private:
 // Trains on child processes and returns the losses.
 std::vector<double> train_on_ranks(const Scenario& scenario, const Plan& plan, double patience_s) {
   const Told told;
+  RateQueues queues(StoragePath::queues(*scenario.cluster));
   LaunchOptions options;
-  options.ranks = plan.schedule->ranks();
+  options.ranks = process_ranks(*plan.schedule);
   options.patience_s = patience_s;
   launch(options, [&](Transport& transport) {
     RealRunOptions run;
     run.check_replicas = true;
+    run.queues = &queues;
     const auto result = run_rank(scenario, plan, transport, host_executor(), run);
     if (!result) return;
     if (!result->replicas_differ.empty()) throw RunError(result->replicas_differ);
@@ -101,7 +103,8 @@ LossDifference compare_losses(const std::vector<double>& losses, const std::vect
 
 Scenario on_one_rank(const Scenario& scenario) {
   TomlValue root = parse_toml(scenario.text, scenario.name);
-  for (const char* table : {"strategy", "cluster", "simulation", "framework", "cost"}) erase_key(root, table);
+  for (const char* table : {"strategy", "cluster", "simulation", "framework", "cost", "data", "checkpoint"})
+    erase_key(root, table);
   TomlValue cluster = toml_table();
   put(cluster, "preset", toml_value(std::string("cpu-cluster")));
   put(root, "cluster", std::move(cluster));
@@ -114,7 +117,7 @@ Scenario on_one_rank(const Scenario& scenario) {
 }
 
 void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream& out) {
-  const Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in);
+  Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in);
   if (starter_of_process(true) != Starter::none)
     throw InputError({},
                      "verify starts its ranks itself, on this machine; allowed: without mpirun, srun and "
@@ -124,6 +127,7 @@ void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream
   refuse_uneven_vocabulary(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
+  count_in_repetitions(scenario, *plan.schedule);
   std::string why = why_not_trained(scenario, *plan.schedule, true);
   if (scenario.run.compute == RealRun::Compute::timed) why = "run.compute is \"timed\"";
   if (!why.empty())
@@ -133,7 +137,10 @@ void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream
     throw InputError(
         {}, fmt::format("{}: {}; allowed: a strategy that learns what one rank learns", scenario.name, why));
   refuse_crowding(scenario, plan, arguments.oversubscribe);
-  const Scenario single = on_one_rank(scenario);
+  Scenario single = on_one_rank(scenario);
+  // Loading ahead can make a schedule of several steps.
+  single.run.steps = real_repeats(scenario, *plan.schedule) * plan.schedule->optimizer_steps;
+  single.run.warmup = 0;
   const Plan single_plan = write_schedule(single);
   check(*single_plan.schedule);
   if (why = why_not_trained(single, *single_plan.schedule, true); !why.empty())
@@ -146,7 +153,7 @@ void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream
   if (arguments.output.format == "json") {
     nlohmann::ordered_json json;
     json["verified"] = !found.over;
-    json["ranks"] = plan.schedule->ranks();
+    json["ranks"] = process_ranks(*plan.schedule);
     json["steps"] = found.steps;
     json["largest_relative_difference"] = found.largest;
     json["tolerance"] = tolerance;
@@ -156,15 +163,15 @@ void run_verify(const VerifyArguments& arguments, std::istream& in, std::ostream
   } else if (!found.over) {
     out << fmt::format(
         "verified: {} steps on {} ranks, largest relative difference {:.1e} (allowed: {:.1e})\n", found.steps,
-        plan.schedule->ranks(), found.largest, tolerance);
+        process_ranks(*plan.schedule), found.largest, tolerance);
   }
   out.flush();
   if (found.over)
     throw RunError(
         fmt::format("not verified: step {} of {} has loss {:.6g} on {} ranks and {:.6g} on one "
                     "(allowed: a relative difference of {:.1e})",
-                    found.first_over + 1, found.steps, losses[found.first_over], plan.schedule->ranks(),
-                    alone[found.first_over], tolerance));
+                    found.first_over + 1, found.steps, losses[found.first_over],
+                    process_ranks(*plan.schedule), alone[found.first_over], tolerance));
 }
 
 }  // namespace rehearse

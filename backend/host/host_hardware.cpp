@@ -196,12 +196,18 @@ public:
   void compute(const OpCall& call) override { workload_.compute(call); }
 
   void host(const OpCall& call) override {
-    std::this_thread::sleep_for(std::chrono::duration<double>(program_->ops[call.op].seconds));
+    const Op& op = program_->ops[call.op];
+    if (op.purpose == Purpose::input) return workload_.input(call);
+    std::this_thread::sleep_for(std::chrono::duration<double>(op.seconds));
   }
 
   Exchanged exchange(const OpCall& call, int sender, const std::function<void()>& other_side_here) override {
     const Op& op = program_->ops[call.op];
     const std::vector<ExchangePart>& parts = exchanges_[call.op];
+    if (op.purpose == Purpose::input) {
+      workload_.input(call);
+      return {};
+    }
     if (op.messages.front().peer.kind == Peer::Kind::any) return receive_from_anyone(call, other_side_here);
     std::vector<Parcel> parcels;
     for (const ExchangePart& part : parts)
@@ -244,7 +250,10 @@ public:
     if (!pointers.empty()) carry(transport_, pointers);
   }
 
-  void abort(const std::string&) override { transport_.abort(); }
+  void abort(const std::string&) override {
+    workload_.stop_input();
+    transport_.abort();
+  }
 
 private:
   Parcel parcel(const OpCall& call, const ExchangePart& part) {

@@ -12,6 +12,7 @@
 
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
+#include "simulator/strategies/strategy.hpp"
 
 namespace rehearse {
 namespace {
@@ -36,26 +37,38 @@ Manifest part_of(const std::vector<StateSlice>& slices, const SavedFile& file) {
   return part;
 }
 
+constexpr const char* kStepsAtOnce = "steps after which data.loader repeats";
+constexpr const char* kShuffle = "data.shuffle";
+
 }  // namespace
 
 TrainedWhat trained_what(const Scenario& scenario) {
   const Training& training = scenario.training;
-  return {{"model", scenario.model.name},
-          {"model's parameters", fmt::format("{:.0f}", parameter_count(scenario.model))},
-          {"training.global_batch", fmt::format("{:.0f}", training.global_batch)},
-          {"training.sequence_length", fmt::format("{:.0f}", training.sequence_length)},
-          {"training.optimizer", std::string(kOptimizerNames[static_cast<std::size_t>(training.optimizer)])},
-          {"training.precision", std::string(kPrecisionNames[static_cast<std::size_t>(training.precision)])},
-          {"strategy.gradients", scenario.strategy.gradients},
-          {"run.learning_rate", fmt::format("{}", scenario.run.learning_rate)},
-          {"run.data", scenario.run.data},
-          {"run.seed", fmt::format("{}", scenario.run.seed)}};
+  TrainedWhat what = {
+      {"model", scenario.model.name},
+      {"model's parameters", fmt::format("{:.0f}", parameter_count(scenario.model))},
+      {"training.global_batch", fmt::format("{:.0f}", training.global_batch)},
+      {"training.sequence_length", fmt::format("{:.0f}", training.sequence_length)},
+      {"training.optimizer", std::string(kOptimizerNames[static_cast<std::size_t>(training.optimizer)])},
+      {"training.precision", std::string(kPrecisionNames[static_cast<std::size_t>(training.precision)])},
+      {"strategy.gradients", scenario.strategy.gradients},
+      {"run.learning_rate", fmt::format("{}", scenario.run.learning_rate)},
+      {"run.data", scenario.run.data},
+      {"run.seed", fmt::format("{}", scenario.run.seed)}};
+  // Checkpoints count repetitions of the schedule, which has several steps if batches are loaded far ahead.
+  what[kStepsAtOnce] = fmt::format("{}", steps_in_schedule(scenario));
+  what[kShuffle] = scenario.data.shuffle ? "true" : "false";
+  return what;
 }
 
 void refuse_other_training(const FoundCheckpoint& found, const Scenario& scenario) {
   for (const auto& [key, value] : trained_what(scenario)) {
     const auto saved = found.manifest.what.find(key);
-    const std::string was = saved == found.manifest.what.end() ? "missing" : saved->second;
+    // Checkpoints from before loaders lack what these would have changed.
+    const std::string was = saved != found.manifest.what.end() ? saved->second
+                            : key == kStepsAtOnce              ? "1"
+                            : key == kShuffle                  ? "true"
+                                                               : "missing";
     if (was != value)
       throw InputError(
           {}, fmt::format("{}: is of another training: {} is {} there, and {} in {}; allowed: the same, or "

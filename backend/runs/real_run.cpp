@@ -6,12 +6,14 @@
 #include <map>
 #include <set>
 
+#include "backend/loading/batch_input.hpp"
 #include "backend/runs/checkpoints.hpp"
 #include "backend/runtime/binding.hpp"
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/placement.hpp"
 #include "backend/training/bare_workload.hpp"
 #include "backend/training/layer_shard.hpp"
+#include "backend/training/sample_sources.hpp"
 #include "backend/training/training_workload.hpp"
 #include "models/text/error.hpp"
 #include "simulator/costs/compute.hpp"
@@ -164,6 +166,35 @@ std::vector<RankSpan> execute_between_checkpoints(const Schedule& schedule, int 
   return spans;
 }
 
+constexpr const char* kNoInputOnGpus =
+    "[data] is given; allowed with --device cpu: loaders of ranks on GPUs are only predicted";
+
+// Returns the object that loads the rank's batches; null if no ops do.
+std::unique_ptr<BatchInput> begin_input(const Scenario& scenario, const Plan& plan, const Wiring& wiring,
+                                        int rank, const RealRunOptions& options,
+                                        const std::shared_ptr<const SampleSource>& samples, long before) {
+  const Schedule& schedule = *plan.schedule;
+  const int program = wiring.communication().program_of_rank(rank);
+  if (program < 0 || !loads_batches(schedule.programs[program])) return nullptr;
+  BatchReader reader;
+  reader.role_rank = wiring.place(rank).second;
+  reader.endpoint = plan.endpoints[rank];
+  reader.queues = options.queues;
+  const auto loads = [&](int other) {
+    const int its = wiring.communication().program_of_rank(other);
+    return its >= 0 && loads_batches(schedule.programs[its]);
+  };
+  const int node = scenario.cluster->node_of(reader.endpoint);
+  reader.apart = {0, 0};
+  for (int other = 0; other < process_ranks(schedule); ++other) {
+    if (!loads(other)) continue;
+    ++reader.apart.of_all;
+    if (scenario.cluster->node_of(plan.endpoints[other]) == node) ++reader.apart.of_node;
+  }
+  return std::make_unique<BatchInput>(scenario, schedule, schedule.programs[program], reader, samples,
+                                      before * schedule.optimizer_steps);
+}
+
 // Describes what checkpoints did to the run.
 std::vector<std::string> checkpoint_notes(const CheckpointPlan& plan,
                                           const std::vector<double>& held_back_s) {
@@ -195,11 +226,12 @@ void refuse_offload(const Scenario& scenario) {
 }
 
 void refuse_what_is_only_predicted(const Scenario& scenario) {
-  if (scenario.data.given)
+  if (scenario.data.given && scenario.cluster->storage().servers > 0)
     throw InputError(
-        {}, fmt::format("{}: [data] is given; allowed: to leave it out, because real ranks make their "
-                        "batches themselves (rehearse simulate predicts loading)",
-                        scenario.name));
+        {},
+        fmt::format("{}: data.storage.servers is {}; allowed: 0, because real ranks read files where they "
+                    "run, and not from nodes of the cluster's fabric (rehearse simulate predicts that)",
+                    scenario.name, scenario.cluster->storage().servers));
   const Framework& framework = scenario.framework;
   const auto refuse = [&](const char* key, const char* what) {
     throw InputError(
@@ -213,6 +245,12 @@ void refuse_what_is_only_predicted(const Scenario& scenario) {
     refuse("expanded_keys", "send each key and value once");
 }
 
+void count_in_repetitions(Scenario& scenario, const Schedule& schedule) {
+  if (!schedule.loads_ahead) return;
+  const int rounds = steps_in_schedule(scenario);
+  for (int* steps : {&scenario.run.steps, &scenario.run.warmup}) *steps = (*steps + rounds - 1) / rounds;
+}
+
 int real_repeats(const Scenario& scenario, const Schedule& schedule) {
   if (schedule.asynchrony) return schedule.repeats(scenario.run.steps);
   return scenario.run.warmup + scenario.run.steps;
@@ -221,13 +259,12 @@ int real_repeats(const Scenario& scenario, const Schedule& schedule) {
 std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan, Transport& transport,
                                       const Executor& executor, const RealRunOptions& options) {
   const Schedule& schedule = *plan.schedule;
-  if (transport.ranks() != schedule.ranks())
-    throw RunError(fmt::format("{} needs {} ranks{}; {} were started", scenario.name, schedule.ranks(),
-                               schedule.roles.size() > 1
-                                   ? fmt::format(" ({} workers, {} servers)", schedule.roles[0].size(),
-                                                 schedule.ranks() - schedule.roles[0].size())
-                                   : "",
-                               transport.ranks()));
+  const int needed = process_ranks(schedule), workers = schedule.roles[0].size();
+  if (transport.ranks() != needed)
+    throw RunError(fmt::format(
+        "{} needs {} ranks{}; {} were started", scenario.name, needed,
+        needed > workers ? fmt::format(" ({} workers, {} servers)", workers, needed - workers) : "",
+        transport.ranks()));
   if (scenario.run.bind == RealRun::Bind::core) bind_to_core(transport);
   const int rank = transport.rank();
   const Wiring wiring(schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
@@ -238,15 +275,20 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const bool timed = is_timed(scenario);
   const std::string not_trained = not_trained_because(scenario, schedule, executor.on_processors);
   const int repeats = real_repeats(scenario, schedule);
+  const long repeated_before = options.checkpoints ? options.checkpoints->first() : 0;
+  const std::shared_ptr<const SampleSource> samples =
+      not_trained.empty() ? training_samples(scenario) : samples_to_read(scenario);
+  const std::unique_ptr<BatchInput> input =
+      begin_input(scenario, plan, wiring, rank, options, samples, repeated_before);
+  if (input && !executor.on_processors) throw RunError(kNoInputOnGpus);
   const auto make_workload = [&](int planned_repeats) {
     if (not_trained.empty())
-      return training_workload(
-          scenario, schedule, wiring, rank, *arithmetic,
-          {options.check_replicas, options.checkpoints ? options.checkpoints->first() : 0, planned_repeats,
-           executor.on_processors});
+      return training_workload(scenario, schedule, wiring, rank, *arithmetic,
+                               {options.check_replicas, repeated_before, planned_repeats,
+                                executor.on_processors, samples, input.get()});
     return bare_workload(
         schedule, wiring, rank, *arithmetic,
-        timed ? timed_seconds(scenario, schedule, plan.endpoints[rank]) : std::vector<double>());
+        timed ? timed_seconds(scenario, schedule, plan.endpoints[rank]) : std::vector<double>(), input.get());
   };
   if (executor.rehearse && program >= 0 && !timed)
     compute_once(schedule.programs[program], *make_workload(1), *arithmetic);
@@ -315,6 +357,8 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.notes = executor.notes;
   result.versions = executor.versions;
   for (std::string& note : hardware->notes()) result.notes.push_back(std::move(note));
+  if (input)
+    for (std::string& note : input->notes()) result.notes.push_back(std::move(note));
   if (keeper)
     for (std::string& note : checkpoint_notes(*options.checkpoints, keeper->held_back_s()))
       result.notes.push_back(std::move(note));

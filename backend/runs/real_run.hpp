@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/loading/rate_queues.hpp"
 #include "backend/runtime/hardware.hpp"
 #include "backend/runtime/journal.hpp"
 #include "backend/runtime/recorder.hpp"
@@ -69,6 +70,8 @@ struct RealRunOptions {
   // Where to continue, and where and how often to write checkpoints; null: neither. The steps of [run] are
   // those that are left.
   const CheckpointPlan* checkpoints = nullptr;
+  // Of the storage, for all ranks, if one process has started them; null: each rank has queues of its own.
+  RateQueues* queues = nullptr;
 };
 
 // What the ranks of a failed run had done, if all of them had finished a step.
@@ -83,9 +86,13 @@ struct UnfinishedRun {
 // Throws InputError if the scenario offloads data from its devices, because real ranks store everything on
 // them.
 void refuse_offload(const Scenario& scenario);
-// Throws InputError if the scenario says how batches are loaded, or if the framework sends tensors in another
+// Throws InputError if samples come from servers on the fabric, or if the framework sends tensors in another
 // size than they are stored in: both can only be predicted.
 void refuse_what_is_only_predicted(const Scenario& scenario);
+
+// Makes [run] count in repetitions of the schedule, rounded up, if that has several steps in a row so that
+// batches are loaded in the same way whenever it repeats.
+void count_in_repetitions(Scenario& scenario, const Schedule& schedule);
 
 // Returns how often the schedule is repeated for the steps and the warm-up of [run].
 int real_repeats(const Scenario& scenario, const Schedule& schedule);

@@ -220,6 +220,15 @@ Trace record(const std::string& name, const std::shared_ptr<const Schedule>& sch
       recorder.count(static_cast<int>(r), span.call.op, trace.op_of(spans.size() - 1));
     }
   }
+  // Storages are ranks of the schedule without a process.
+  for (int r = static_cast<int>(reports.size()); r < schedule->ranks(); ++r) {
+    const auto [role, rank] = wiring.place(r);
+    RankClass idle;
+    idle.role = role;
+    idle.phase_program = schedule->program_of(role, rank);
+    idle.ranks = {rank};
+    trace.classes.push_back(std::move(idle));
+  }
   recorder.finish();
   if (std::any_of(reports.begin(), reports.end(), [](const RankReport& r) { return !r.kernels.empty(); }))
     for (const RankReport& report : reports)

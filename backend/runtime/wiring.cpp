@@ -21,10 +21,12 @@ Wiring::Wiring(const Schedule& schedule, const Cluster& cluster, const std::vect
       cluster_(cluster),
       endpoints_(endpoints),
       chunk_bytes_(chunk_bytes),
+      processes_(process_ranks(schedule)),
       communication_(schedule) {
   for (std::size_t t = 0; t < communication_.transfers.size(); ++t) {
     const Transfer& transfer = communication_.transfers[t];
-    if (!transfer.collective)
+    const bool to_process = std::max(transfer.ranks.front(), transfer.ranks.back()) < processes_;
+    if (!transfer.collective && to_process)
       channels_.push_back({transfer.ranks[0], transfer.ranks[1], static_cast<int>(t)});
   }
   for (int rank = 0; rank < schedule_.ranks(); ++rank) {
@@ -97,6 +99,7 @@ std::vector<ExchangePart> Wiring::exchange(int rank, int op_number) const {
       part.peer = communication_.transfers[transfers[i]].ranks[part.send ? 1 : 0];
       part.channel = transfers[i];
       part.bytes = message_bytes(op.messages[m].bytes, schedule_.roles[role], own);
+      if (part.peer >= processes_) continue;
       part.rendezvous = from_anyone_.count(transfers[i]) == 0;
       part.number = static_cast<int>(i);
       part.of = static_cast<int>(transfers.size());
@@ -142,7 +145,7 @@ std::vector<Channel> Wiring::endless_channels(int rank) const {
   std::vector<Channel> endless;
   for (std::size_t t = 0; t < communication_.transfers.size(); ++t) {
     const Transfer& transfer = communication_.transfers[t];
-    if (transfer.collective || transfer.ranks[0] != rank) continue;
+    if (transfer.collective || transfer.ranks[0] != rank || transfer.ranks[1] >= processes_) continue;
     const int receiver = transfer.ranks[1];
     const Program& program = schedule_.programs[communication_.program_of_rank(receiver)];
     const bool repeats = std::any_of(program.ops.begin(), program.ops.end(), [](const Op& op) {

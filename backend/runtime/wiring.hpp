@@ -51,9 +51,9 @@ public:
   std::vector<Channel> channels_of(int rank) const;
   const std::vector<Channel>& channels() const { return channels_; }
 
-  // Returns the messages of an exchange in the op's order. A receive from anyone has a part for each rank
-  // that may send, a reply one for each rank that may have sent; the `Peer::Kind` of the op's message
-  // distinguishes these cases.
+  // Returns the messages of an exchange in the op's order, without reads from storage. A receive from anyone
+  // has a part for each rank that may send, a reply one for each rank that may have sent; the `Peer::Kind` of
+  // the op's message distinguishes these cases.
   std::vector<ExchangePart> exchange(int rank, int op) const;
   // Returns null if the rank is alone in its group.
   std::shared_ptr<const CollectiveWiring> collective(int rank, int op) const;
@@ -72,6 +72,7 @@ private:
   const Cluster& cluster_;
   const std::vector<int> endpoints_;
   const double chunk_bytes_;
+  const int processes_;
   const Communication communication_;
   std::vector<Channel> channels_;
   std::set<int> from_anyone_;  // transfers that are received by a receive from anyone

@@ -13,10 +13,11 @@ namespace {
 class BareWorkload : public Workload {
 public:
   BareWorkload(const Schedule& schedule, const Wiring& wiring, int rank, Arithmetic& arithmetic,
-               std::vector<double> timed_s)
+               std::vector<double> timed_s, BatchInput* input)
       : schedule_(schedule),
         arithmetic_(arithmetic),
         timed_s_(std::move(timed_s)),
+        input_(input),
         role_(schedule.roles[static_cast<std::size_t>(wiring.place(rank).first)]),
         number_(wiring.place(rank).second) {
     program_ = &schedule.programs[wiring.communication().program_of_rank(rank)];
@@ -69,6 +70,11 @@ public:
 
   Learned learned() override { return {}; }
 
+  void input(const OpCall& call) override { input_->carry_out(call); }
+  void stop_input() override {
+    if (input_ != nullptr) input_->stop();
+  }
+
 private:
   // Returns the kernel with that share of its rows.
   static Kernel part_of(Kernel kernel, double share) {
@@ -89,6 +95,7 @@ private:
   const Schedule& schedule_;
   Arithmetic& arithmetic_;
   const std::vector<double> timed_s_;
+  BatchInput* const input_;
   const Program* program_ = nullptr;
   const Role& role_;
   const int number_;                         // of the rank in its role
@@ -98,8 +105,9 @@ private:
 }  // namespace
 
 std::unique_ptr<Workload> bare_workload(const Schedule& schedule, const Wiring& wiring, int rank,
-                                        Arithmetic& arithmetic, std::vector<double> timed_s) {
-  return std::make_unique<BareWorkload>(schedule, wiring, rank, arithmetic, std::move(timed_s));
+                                        Arithmetic& arithmetic, std::vector<double> timed_s,
+                                        BatchInput* input) {
+  return std::make_unique<BareWorkload>(schedule, wiring, rank, arithmetic, std::move(timed_s), input);
 }
 
 }  // namespace rehearse

@@ -42,15 +42,16 @@ bool is_carried_out(const Op& op) {
   return false;
 }
 
-// Copies and updates on the host need memory that real ranks do not have there.
+// Other copies, and updates on the host, need memory that real ranks do not have there.
 bool is_carried_out_by_host(const Op& op) {
   switch (op.host_action) {
     case HostAction::load_batch:
     case HostAction::write_checkpoint:
     case HostAction::sleep:
       return op.host_bytes == 0;
-    case HostAction::copy_to_host:
     case HostAction::copy_to_device:
+      return op.purpose == Purpose::input;
+    case HostAction::copy_to_host:
     case HostAction::update:
     case HostAction::read_nvme:
     case HostAction::write_nvme:

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace rehearse {
 namespace {
@@ -16,14 +17,15 @@ std::size_t whole(double number) {
 
 }  // namespace
 
-GatheredBatch::GatheredBatch(const Scenario& scenario, Arithmetic& arithmetic, long steps)
+GatheredBatch::GatheredBatch(const Scenario& scenario, std::shared_ptr<const SampleSource> samples,
+                             Arithmetic& arithmetic, long steps)
     : arithmetic_(arithmetic),
       ranks_(static_cast<std::size_t>(scenario.strategy.data)),
       steps_(steps),
       microbatches_(scenario.microbatches),
       samples_(whole(scenario.training.micro_batch)),
       features_(whole(shape_of(scenario).widths.front())),
-      data_(scenario.run.seed, static_cast<long>(features_), std::lround(shape_of(scenario).widths.back())) {
+      data_(std::move(samples)) {
   const std::size_t all = ranks_ * samples_, outputs = all * whole(shape_of(scenario).widths.back());
   outputs_ = OwnedArray(arithmetic, outputs, Precision::fp32);
   gradients_ = OwnedArray(arithmetic, outputs, Precision::fp32);
@@ -53,8 +55,8 @@ void GatheredBatch::load(int stream, long step, long before) {
           (batch * static_cast<std::uint64_t>(microbatches_) + static_cast<std::uint64_t>(microbatch)) *
               samples_ +
           i % samples_;
-      data_.features(sample, &inputs[i * features_]);
-      labels[i] = static_cast<float>(data_.label(sample));
+      data_->read(sample, 1, features_, &inputs[i * features_]);
+      data_->read(sample, 0, 1, &labels[i]);
     }
     const std::size_t at = slot(step, static_cast<int>(microbatch));
     arithmetic_.copy_to_device(stream, inputs.data(), inputs_[at]);

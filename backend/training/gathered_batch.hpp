@@ -2,10 +2,11 @@
 // takes the loss of all their outputs.
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "backend/loading/sample_source.hpp"
 #include "backend/training/equal_arrays.hpp"
-#include "backend/training/sample_data.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "simulator/scenario/scenario.hpp"
 
@@ -17,7 +18,8 @@ class GatheredBatch {
 public:
   // The scenario's model must be a perceptron. `steps` is the number of steps whose inputs, labels and losses
   // are stored. All arrays are fp32.
-  GatheredBatch(const Scenario& scenario, Arithmetic& arithmetic, long steps);
+  GatheredBatch(const Scenario& scenario, std::shared_ptr<const SampleSource> samples, Arithmetic& arithmetic,
+                long steps);
   static double bytes_of_step(const Scenario& scenario);
 
   // Generates the inputs and labels of step `before` + `step` of the training, and stores them as those of
@@ -40,7 +42,7 @@ private:
   const long steps_, microbatches_;
   const std::size_t samples_;  // of a rank in a micro-batch
   const std::size_t features_;
-  const SampleData data_;
+  const std::shared_ptr<const SampleSource> data_;
   OwnedArray outputs_, gradients_;
   EqualArrays inputs_, labels_, losses_;  // by stored step and micro-batch
 };

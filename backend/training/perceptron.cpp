@@ -92,7 +92,8 @@ Perceptron::Perceptron(Arithmetic& arithmetic, const MultiLayerPerceptron& shape
       widths_(whole_widths(shape)),
       options_(std::move(options)),
       model_(perceptron_layers(shape, {})),
-      data_(options_.seed, widths_.front(), widths_.back()) {
+      data_(options_.samples ? options_.samples
+                             : made_samples(options_.seed, widths_.front(), widths_.back())) {
   check(options_, layers());
   for (std::size_t l = 0; l < model_.size(); ++l)
     for (std::size_t s = 0; s < model_[l].segments.size(); ++s)
@@ -214,14 +215,28 @@ void Perceptron::set_batch(int stream, long step, const std::vector<std::uint64_
   for (int m = 0; m < options_.microbatches; ++m) {
     const std::uint64_t* numbers = &samples[static_cast<std::size_t>(m) * size];
     if (!inputs_.empty()) {
-      for (std::size_t s = 0; s < size; ++s) data_.features(numbers[s], &inputs[s * features]);
+      for (std::size_t s = 0; s < size; ++s) data_->read(numbers[s], 1, features, &inputs[s * features]);
       arithmetic_.copy_to_device(stream, inputs.data(), inputs_[slot(step, m)]);
     }
     if (!labels_.empty()) {
-      for (std::size_t s = 0; s < size; ++s) labels[s] = static_cast<float>(data_.label(numbers[s]));
+      for (std::size_t s = 0; s < size; ++s) data_->read(numbers[s], 0, 1, &labels[s]);
       arithmetic_.copy_to_device(stream, labels.data(), labels_[slot(step, m)]);
     }
   }
+}
+
+void Perceptron::take_batch(int stream, long step, int microbatch, const std::vector<std::uint64_t>& samples,
+                            const std::vector<float>& rows) {
+  kept_[static_cast<std::size_t>(step) % kept_.size()] = step;
+  const auto features = static_cast<std::size_t>(widths_.front());
+  std::vector<float> inputs, labels;
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    const auto row = rows.begin() + static_cast<std::ptrdiff_t>(s * (1 + features));
+    labels.push_back(*row);
+    inputs.insert(inputs.end(), row + 1, row + 1 + static_cast<std::ptrdiff_t>(features));
+  }
+  if (!inputs_.empty()) arithmetic_.copy_to_device(stream, inputs.data(), inputs_[slot(step, microbatch)]);
+  if (!labels_.empty()) arithmetic_.copy_to_device(stream, labels.data(), labels_[slot(step, microbatch)]);
 }
 
 Array Perceptron::input(long step, int microbatch) {

@@ -5,13 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "backend/training/equal_arrays.hpp"
 #include "backend/training/layer_shard.hpp"
 #include "backend/training/layer_weights.hpp"
-#include "backend/training/sample_data.hpp"
+#include "backend/training/sample_sources.hpp"
 #include "backend/training/trained_network.hpp"
 #include "models/segment.hpp"
 #include "simulator/schedule/op.hpp"
@@ -34,6 +35,7 @@ struct PerceptronOptions {
   bool keeps_gradients = false;  // of every layer's output, by micro-batch, for split backward passes
   bool tells_loss = true;        // if the last layer is held
   long kept_steps = 2;           // number of steps whose inputs, labels and losses stay on the device
+  std::shared_ptr<const SampleSource> samples;  // null: made from the seed
 };
 
 // Returns the initial weights of a layer, or of a shard of it, as a flat vector: matrix [inputs, outputs],
@@ -56,6 +58,8 @@ public:
   MatrixShape matrix(int layer) const override;
 
   void set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) override;
+  void take_batch(int stream, long step, int microbatch, const std::vector<std::uint64_t>& samples,
+                  const std::vector<float>& rows) override;
   Array input(long step, int microbatch) override;
   void forward(int stream, long step, int microbatch, LayerRange layers);
   // Runs from the last of `layers` down to the first.
@@ -153,7 +157,7 @@ private:
   PerceptronOptions options_;
   std::vector<Layer> model_;                   // of complete layers
   std::vector<std::pair<int, int>> segments_;  // of the model: layer, and index in the layer
-  SampleData data_;
+  std::shared_ptr<const SampleSource> data_;
   std::vector<HeldLayer> held_;
   LayerWeights weights_;
   std::vector<long> kept_;                // by slot: step s is stored in slot s modulo the number of slots

@@ -37,6 +37,7 @@ PerceptronOptions perceptron_options(const Scenario& scenario, NetworkPart part,
   options.tells_loss = std::all_of(part.coordinates.begin(), part.coordinates.end(),
                                    [](int coordinate) { return coordinate == 0; });
   options.kept_steps = kept_steps;
+  options.samples = part.samples ? part.samples : training_samples(scenario);
   return options;
 }
 
@@ -93,8 +94,9 @@ Array TrainedNetwork::ring_message(int, int segment, int, const RingMessage&, bo
 
 std::string why_no_network(const Scenario& scenario) {
   if (perceptron_of(scenario))
-    return scenario.run.data.empty() ? ""
-                                     : "run.data is a file of tokens, and perceptrons train on made samples";
+    return scenario.run.data.empty() || reads_folder(scenario)
+               ? ""
+               : "run.data is a file of tokens, and perceptrons train on folders of samples";
   if (!std::holds_alternative<Transformer>(scenario.model.shape))
     return fmt::format("{} is neither a multi-layer perceptron nor a transformer", scenario.model.title);
   return why_no_transformer(scenario);

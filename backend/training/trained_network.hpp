@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/loading/sample_source.hpp"
 #include "backend/training/arithmetic.hpp"
 #include "backend/training/ring_keys.hpp"
 #include "backend/training/state_slice.hpp"
@@ -50,6 +51,7 @@ struct NetworkPart {
   bool splits_backward = false;
   bool sum_microbatches = true;           // false: each micro-batch's gradients overwrite the previous ones
   std::vector<int> change_streams = {0};  // streams on which placements of values change
+  std::shared_ptr<const SampleSource> samples;  // null: those that the scenario names
 };
 
 // Only one thread at a time calls forward and backward functions, and update() only for layers whose
@@ -65,11 +67,14 @@ public:
   // model's layers have several matrices.
   virtual MatrixShape matrix(int layer) const = 0;
 
-  // Generates the inputs and labels of this rank's micro-batches of `step`, given the sample numbers in
-  // order. Does nothing if neither the first nor the last layer is held.
+  // Provides the inputs and labels of this rank's micro-batches of `step`, given the sample numbers in order.
+  // Does nothing if neither the first nor the last layer is held.
   virtual void set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) = 0;
+  // Takes those of one micro-batch from samples that were read before, complete rows one after the other.
+  virtual void take_batch(int stream, long step, int microbatch, const std::vector<std::uint64_t>& samples,
+                          const std::vector<float>& rows) = 0;
   // Returns the array for the inputs of a step's micro-batch, for callers that fill it instead of using
-  // set_batch().
+  // these.
   virtual Array input(long step, int microbatch) = 0;
 
   virtual void forward_segments(int stream, long step, int microbatch, SegmentRange segments) = 0;

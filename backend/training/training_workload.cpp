@@ -12,6 +12,7 @@
 #include "backend/training/compressed_bucket.hpp"
 #include "backend/training/gathered_batch.hpp"
 #include "backend/training/layer_shard.hpp"
+#include "backend/training/sample_sources.hpp"
 #include "backend/training/server_weights.hpp"
 #include "backend/training/sharded_weights.hpp"
 #include "backend/training/state_slice.hpp"
@@ -19,6 +20,7 @@
 #include "backend/training/weight_runs.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "models/text/error.hpp"
+#include "simulator/strategies/strategy.hpp"
 
 namespace rehearse {
 namespace {
@@ -40,6 +42,7 @@ public:
       : scenario_(scenario),
         arithmetic_(arithmetic),
         check_replicas_(training.check_replicas),
+        input_(training.input),
         rank_(rank),
         workers_(schedule.roles[kWorkers].meshes.front()),
         program_(schedule.programs[wiring.communication().program_of_rank(rank)]),
@@ -49,7 +52,8 @@ public:
         steps_(training.repeats * steps_at_once_) {
     number_steps();
     first_step_ = training.first * steps_at_once_;
-    if (schedule.asynchrony || schedule.roles.size() > 1) unsaved_ = "servers hold the weights";
+    if (schedule.asynchrony || process_ranks(schedule) > schedule.roles[kWorkers].size())
+      unsaved_ = "servers hold the weights";
     if (!computes(program_, Action::Kind::forward)) {
       const auto [role, number] = wiring.place(rank);
       hold_tensors(workers_, {number, schedule.roles[static_cast<std::size_t>(role)].size()});
@@ -71,6 +75,7 @@ public:
   void prepare(const OpCall& call, const std::function<void()>& settle) override {
     const Op& op = program_.ops[call.op];
     if (is_pass(op) || carries_batch(op)) begin_step(call, step_of(call), settle);
+    if (input_ != nullptr) take_batch(call);
     if (!check_replicas_ || !network_) return;
     if (averages_ || gathers_) {
       // Ranks have no common gradients here, but they have the same weights at the start of a round.
@@ -195,6 +200,11 @@ public:
 
   TrainState* state() override { return this; }
 
+  void input(const OpCall& call) override { input_->carry_out(call); }
+  void stop_input() override {
+    if (input_ != nullptr) input_->stop();
+  }
+
   std::string why_not_saved() const override {
     if (!unsaved_.empty()) return unsaved_;
     if (!buckets_.empty()) return "compressed gradients carry what was not sent over to the next step";
@@ -274,9 +284,10 @@ private:
                          : gathers_ ? 0
                                     : batch_bytes(scenario_, held_);
     kept_ = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
-    makes_batch_ = bytes > 0;
-    keeps_all_ = kept_ >= steps_ || !makes_batch_;
-    if (takes_loss) batch_.emplace(scenario_, arithmetic_, kept_);
+    makes_batch_ = bytes > 0 && input_ == nullptr;
+    keeps_all_ = kept_ >= steps_ || bytes <= 0;
+    part.samples = training.samples ? training.samples : training_samples(scenario_);
+    if (takes_loss) batch_.emplace(scenario_, part.samples, arithmetic_, kept_);
     network_ = make_network(scenario_, std::move(part), gathers_ ? 1 : kept_, arithmetic_);
     has_loss_ = takes_loss || (!gathers_ && network_->tells_loss());
   }
@@ -415,15 +426,20 @@ private:
 
   bool carries_batch(const Op& op) const {
     return op.kind == OpKind::exchange && op.action.kind != Action::Kind::pass_keys &&
-           program_.tensors[tensor_of(op, 0)].kind == TensorKind::batch;
+           op.purpose != Purpose::input && program_.tensors[tensor_of(op, 0)].kind == TensorKind::batch;
   }
 
-  // Computes to which optimizer step of the schedule each op belongs.
+  // Computes to which optimizer step of the schedule each op belongs. A schedule that loads ahead is several
+  // equal ones in a row.
   void number_steps() {
+    const auto times = static_cast<std::size_t>(steps_in_schedule(scenario_));
+    const std::size_t ops = program_.ops.size() / times;
+    const int steps = steps_at_once_ / static_cast<int>(times);
     int step = 0;
-    for (const Op& op : program_.ops) {
+    for (std::size_t op = 0; op < program_.ops.size(); ++op) {
+      if (op % ops == 0) step = static_cast<int>(op / ops) * steps;
       step_in_round_.push_back(step);
-      if (is_update(op)) ++step;
+      if (is_update(program_.ops[op])) ++step;
     }
   }
 
@@ -496,6 +512,13 @@ private:
     network_->set_batch(stream, step, samples);
   }
 
+  // Gives the network the batch that the op is the first to read.
+  void take_batch(const OpCall& call) {
+    if (const PreparedBatch* batch = input_->batch_for(call))
+      network_->take_batch(call.stream, step_of(call), program_.ops[call.op].microbatch, batch->samples,
+                           batch->rows);
+  }
+
   double loss_of(long step) { return batch_ ? batch_->loss(step) : network_->take_loss(0, step); }
 
   void end_step() {
@@ -515,6 +538,7 @@ private:
   std::vector<int> coordinates_;  // of the rank on each factor
   std::string unsaved_;           // see why_not_saved()
   const bool check_replicas_;
+  BatchInput* const input_;  // null: no ops load batches
   const int rank_;
   const Mesh& workers_;
   const Program& program_;

@@ -46,13 +46,6 @@ std::vector<int> ends_of_stages(const std::vector<LayerRange>& held, std::size_t
   return ends;
 }
 
-TokenData token_data(const Scenario& scenario, const Transformer& shape) {
-  const long vocabulary = std::lround(shape.vocabulary);
-  if (scenario.run.data.empty()) return {scenario.run.seed, vocabulary};
-  const double length = tokens_per_sample(scenario.model, scenario.training.sequence_length);
-  return TokenData(TokenFile(scenario.run.data, vocabulary, std::lround(length), scenario.run.seed));
-}
-
 }  // namespace
 
 TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors,
@@ -67,7 +60,7 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
       shards_(factors, part_.coordinates),
       walk_(walk(model_, shards_.factors(), ends_of_stages(part_.held, model_.size()))),
       order_(order_of_tokens(scenario, sizes_)),
-      data_(token_data(scenario, shape_)),
+      data_(part_.samples ? part_.samples : training_samples(scenario)),
       seed_(scenario.run.seed),
       head_(std::lround(shape_.head_dim > 0 ? shape_.head_dim : shape_.hidden / shape_.heads)),
       value_head_(shape_.value_head_dim > 0 ? std::lround(shape_.value_head_dim) : head_),
@@ -208,32 +201,40 @@ void TransformerNetwork::set_batch(int stream, long step, const std::vector<std:
   if (samples.size() != size * static_cast<std::size_t>(microbatches_))
     throw std::invalid_argument(fmt::format("{} samples; allowed: {}", samples.size(),
                                             size * static_cast<std::size_t>(microbatches_)));
+  kept_[static_cast<std::size_t>(step) % kept_.size()] = step;
+  std::vector<float> rows(tokens_.empty() && labels_.empty() ? 0 : size * data_->numbers());
+  for (int m = 0; m < microbatches_; ++m) {
+    const auto first = samples.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(m) * size);
+    const std::vector<std::uint64_t> its(first, first + static_cast<std::ptrdiff_t>(size));
+    for (std::size_t b = 0; b < size && !rows.empty(); ++b)
+      data_->read(its[b], 0, data_->numbers(), &rows[b * data_->numbers()]);
+    take_batch(stream, step, m, its, rows);
+  }
+}
+
+void TransformerNetwork::take_batch(int stream, long step, int microbatch,
+                                    const std::vector<std::uint64_t>& samples,
+                                    const std::vector<float>& rows) {
   constexpr std::uint64_t kNumbers = 1 << 24;  // integers that fp32 can represent
   kept_[static_cast<std::size_t>(step) % kept_.size()] = step;
   // `shift` is 1 for labels, which are the following tokens, else 0.
-  const auto load = [&](const EqualArrays& to, int microbatch, SegmentKind kind, long shift) {
+  const auto load = [&](const EqualArrays& to, SegmentKind kind, long shift) {
     if (to.empty()) return;
     const Part sequence = shards_.part(kind, Dim::sequence);
+    const long first = sequence.first(sizes_.sequence);
     std::vector<float> numbers;
-    for (std::size_t b = 0; b < size; ++b) {
-      const std::uint64_t sample = samples[static_cast<std::size_t>(microbatch) * size + b];
-      const std::vector<std::uint32_t> tokens = data_.tokens(sample, sizes_.sequence + 1);
-      const long first = sequence.first(sizes_.sequence);
+    for (std::size_t b = 0; b < samples.size(); ++b)
       for (long token = first; token < first + sequence.size(sizes_.sequence); ++token)
         numbers.push_back(
-            static_cast<float>(tokens[static_cast<std::size_t>(order_.position(token) + shift)]));
-    }
+            rows[b * data_->numbers() + static_cast<std::size_t>(order_.position(token) + shift)]);
     arithmetic_.copy_to_device(stream, numbers.data(), to[slot(step, microbatch)]);
   };
-  for (int m = 0; m < microbatches_; ++m) {
-    load(tokens_, m, SegmentKind::embedding, 0);
-    load(labels_, m, SegmentKind::sums, 1);
-    if (samples_.empty()) continue;
-    std::vector<float> numbers;
-    for (std::size_t b = 0; b < size; ++b)
-      numbers.push_back(static_cast<float>(samples[static_cast<std::size_t>(m) * size + b] % kNumbers));
-    arithmetic_.copy_to_device(stream, numbers.data(), samples_[slot(step, m)]);
-  }
+  load(tokens_, SegmentKind::embedding, 0);
+  load(labels_, SegmentKind::sums, 1);
+  if (samples_.empty()) return;
+  std::vector<float> numbers;
+  for (const std::uint64_t sample : samples) numbers.push_back(static_cast<float>(sample % kNumbers));
+  arithmetic_.copy_to_device(stream, numbers.data(), samples_[slot(step, microbatch)]);
 }
 
 Array TransformerNetwork::input(long step, int microbatch) {

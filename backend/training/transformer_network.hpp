@@ -12,7 +12,7 @@
 
 #include "backend/training/equal_arrays.hpp"
 #include "backend/training/layer_weights.hpp"
-#include "backend/training/token_data.hpp"
+#include "backend/training/sample_sources.hpp"
 #include "backend/training/trained_network.hpp"
 #include "backend/training/transformer_parameters.hpp"
 #include "backend/training/value_store.hpp"
@@ -32,6 +32,8 @@ public:
   MatrixShape matrix(int layer) const override;
 
   void set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) override;
+  void take_batch(int stream, long step, int microbatch, const std::vector<std::uint64_t>& samples,
+                  const std::vector<float>& rows) override;
   Array input(long step, int microbatch) override;
 
   void forward_segments(int stream, long step, int microbatch, SegmentRange segments) override;
@@ -173,7 +175,7 @@ private:
   const Shards shards_;
   const Walk walk_;
   const TokenOrder order_;
-  const TokenData data_;
+  const std::shared_ptr<const SampleSource> data_;
   const std::uint64_t seed_;
   const long head_, value_head_;
   const float loss_scale_;

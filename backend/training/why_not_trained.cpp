@@ -22,7 +22,8 @@ std::string moves_other_numbers(const Schedule& schedule) {
       if (op.kind == OpKind::collective && !of_workload &&
           (op.collective.kind != CollectiveKind::all_reduce || !moves_gradients))
         return fmt::format("\"{}\" sums something other than gradients", op.name);
-      const bool messages = op.kind == OpKind::exchange && op.action.kind != Action::Kind::pass_keys;
+      const bool messages = op.kind == OpKind::exchange && op.action.kind != Action::Kind::pass_keys &&
+                            op.purpose != Purpose::input;
       for (std::size_t m = 0; messages && m < op.messages.size(); ++m) {
         const int t = tensor_of(op, static_cast<int>(m));
         const bool server = program.role != 0 && t >= 0;
@@ -48,7 +49,7 @@ std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
   const double table = transformer.vocabulary / scenario.strategy.tensor * transformer.hidden;
   if (has_shards(schedule) && std::fmod(table, scenario.strategy.data) != 0)
     return fmt::format("a tied embedding of {} weights in {} shards", table, scenario.strategy.data);
-  if (schedule.roles.size() > 1)
+  if (process_ranks(schedule) > schedule.roles.front().size())
     return "parameter servers with a tied embedding on the first and the last stage (tied_embeddings = "
            "false)";
   return "";

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "backend/loading/batch_input.hpp"
 #include "backend/runtime/workload.hpp"
 #include "backend/training/trained_network.hpp"
 #include "simulator/scenario/scenario.hpp"
@@ -20,6 +22,8 @@ struct TrainingOptions {
   long first = 0;             // runs of the schedule that were done before, by an earlier process
   long repeats = 1;           // of the schedule; determines how many steps' data are needed
   bool on_processors = true;  // arrays are in process memory, and issued work is already done
+  std::shared_ptr<const SampleSource> samples;  // that it trains on; null: those that the scenario names
+  BatchInput* input = nullptr;                  // that loads its batches; null: no ops load them
 };
 
 // Returns how many steps' data are stored on the device, given the bytes per step: those of all steps or, if

@@ -26,27 +26,22 @@ bool copies(const Op& op) {
   return op.purpose == Purpose::input && op.host_action == HostAction::copy_to_device;
 }
 
-// The ops of a batch, and the last one of the program's first stream before it; -1: none.
-struct Batch {
-  int load = -1, copy = -1, read = -1, before = -1;
-};
+}  // namespace
 
-std::vector<Batch> batches_of(const Program& program) {
-  std::vector<Batch> batches;
+std::vector<BatchOps> batches_of(const Program& program) {
+  std::vector<BatchOps> batches;
   int last = -1;
   for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
     const Op& op = program.ops[static_cast<std::size_t>(i)];
     if (loads(op)) batches.push_back({i, -1, -1, last});
     if (copies(op)) batches.back().copy = i;
     for (const int tensor : op.reads)
-      if (program.tensors[static_cast<std::size_t>(tensor)].kind == TensorKind::batch)
+      if (!batches.empty() && program.tensors[static_cast<std::size_t>(tensor)].kind == TensorKind::batch)
         batches.back().read = i;
     if (op.stream == 0) last = i;
   }
   return batches;
 }
-
-}  // namespace
 
 LoadedBatch load_batch(Program& program, const BatchLoader& loader, int microbatch) {
   const BatchLoading& loading = loader.loading;
@@ -87,11 +82,11 @@ LoadedBatch load_batch(Program& program, const BatchLoader& loader, int microbat
 }
 
 void connect_batches(Program& program, const BatchLoader& loader) {
-  const std::vector<Batch> batches = batches_of(program);
+  const std::vector<BatchOps> batches = batches_of(program);
   const auto count = static_cast<int>(batches.size());
   if (count == 0) return;
   // Batch `number` waits for an op of the one `distance` before it, which may be of the previous repetition.
-  const auto wait = [&](int op, int number, int distance, int Batch::*member) {
+  const auto wait = [&](int op, int number, int distance, int BatchOps::*member) {
     const int earlier = number - distance;
     const int other = batches[static_cast<std::size_t>(earlier >= 0 ? earlier : earlier + count)].*member;
     program.ops[static_cast<std::size_t>(op)].after.push_back({other, earlier >= 0 ? 0 : 1});
@@ -112,13 +107,13 @@ void connect_batches(Program& program, const BatchLoader& loader) {
     workers.push_back(stream_named(program, fmt::format("loader {}", worker + 1)));
 
   for (int number = 0; number < count; ++number) {
-    const Batch& its = batches[static_cast<std::size_t>(number)];
+    const BatchOps& its = batches[static_cast<std::size_t>(number)];
     Op& load = program.ops[static_cast<std::size_t>(its.load)];
     load.stream = workers[static_cast<std::size_t>(number % streams)];
     load.name = fmt::format("load batch {}", number);
     program.ops[static_cast<std::size_t>(its.copy)].name = fmt::format("copy batch {}", number);
-    wait(its.load, number, loader.loading.in_flight, &Batch::copy);
-    wait(its.copy, number, places, &Batch::read);
+    wait(its.load, number, loader.loading.in_flight, &BatchOps::copy);
+    wait(its.copy, number, places, &BatchOps::read);
     if (loader.loader.workers == 0) {  // the training process loads when it has nothing else to do
       if (its.before >= 0)
         load.after.push_back({its.before, 0});

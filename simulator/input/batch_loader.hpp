@@ -2,6 +2,8 @@
 // copies to the device.
 #pragma once
 
+#include <vector>
+
 #include "simulator/input/loading.hpp"
 #include "simulator/schedule/schedule.hpp"
 
@@ -28,6 +30,13 @@ struct LoadedBatch {
 };
 // Appends the ops of one batch. The one that trains on it must depend on the result.
 LoadedBatch load_batch(Program& program, const BatchLoader& loader, int microbatch);
+
+// The ops of a batch, and the last one of the program's first stream before it; -1: none.
+struct BatchOps {
+  int load = -1, copy = -1, read = -1, before = -1;
+};
+// Returns those of all batches, in the order in which the program trains on them.
+std::vector<BatchOps> batches_of(const Program& program);
 
 // Divides the batches of a complete program among the loader's workers, and makes their ops wait for one
 // another: a worker loads one batch after the other, as far ahead as the loader allows, and a batch is copied

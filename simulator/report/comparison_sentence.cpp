@@ -11,6 +11,7 @@
 #include "simulator/report/comparison.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/pipeline_estimate.hpp"
+#include "simulator/schedule/communication.hpp"
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/rows.hpp"
 #include "simulator/trace/step_traffic.hpp"
@@ -61,7 +62,10 @@ struct Facts {
 
   double pass(const std::string& name) const { return value(by_pass, name); }
   double path(const std::string& kind) const { return value(on_path, kind); }
-  bool servers() const { return result.plan.schedule->roles.size() > 1; }
+  bool servers() const {
+    const Schedule& schedule = *result.plan.schedule;
+    return process_ranks(schedule) > schedule.roles.front().size();
+  }
   std::string idle_slots() const {
     const StrategyChoice& strategy = result.scenario.strategy;
     const Slots slots =

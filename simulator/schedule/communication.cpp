@@ -76,6 +76,13 @@ struct MessageHash {
 
 }  // namespace
 
+int process_ranks(const Schedule& schedule) {
+  int last = 0;
+  for (const Program& program : schedule.programs)
+    if (!program.ops.empty()) last = std::max(last, program.role);
+  return schedule.first_rank(last) + schedule.roles[static_cast<std::size_t>(last)].size();
+}
+
 Communication::Communication(const Schedule& schedule, RankSymmetry symmetry) : symmetry_(symmetry) {
   const int ranks = symmetry_.representatives(schedule.ranks());
   program_.assign(ranks, -1);

@@ -9,6 +9,10 @@
 
 namespace rehearse {
 
+// Returns the number of ranks that do something, which are the first ones: the storages behind them are only
+// read from and written to.
+int process_ranks(const Schedule& schedule);
+
 // All messages between the same two ends with the same tag, or all collectives of one group on streams of the
 // same name (a communicator; collectives of each course have a separate one). Its individual ops match in the
 // order in which they are called.

@@ -18,6 +18,7 @@
 #include "simulator/strategies/programs/overlap.hpp"
 #include "simulator/strategies/programs/stage_checkpoint.hpp"
 #include "simulator/strategies/programs/stage_hooks.hpp"
+#include "simulator/strategies/programs/stage_input.hpp"
 #include "simulator/strategies/schedule_factors.hpp"
 #include "simulator/strategies/schedule_key.hpp"
 #include "simulator/strategies/step_plan.hpp"
@@ -282,6 +283,10 @@ Plan write_schedule(const Scenario& scenario) {
 
 Plan write_schedule(const Scenario& scenario, const CheckpointCycle& cycle) {
   return write(scenario, &cycle);
+}
+
+int steps_in_schedule(const Scenario& scenario) {
+  return rounds_of_input(scenario, gradient_strategy(scenario)->optimizer_steps());
 }
 
 }  // namespace rehearse

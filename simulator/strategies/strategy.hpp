@@ -26,4 +26,8 @@ Plan write_schedule(const Scenario& scenario);
 // Returns a schedule that begins with a checkpoint, and repeats the scenario's schedule.
 Plan write_schedule(const Scenario& scenario, const CheckpointCycle& cycle);
 
+// Returns how often the scenario's step (or round) is written in a row in its schedule, so that batches are
+// loaded in the same way whenever that repeats.
+int steps_in_schedule(const Scenario& scenario);
+
 }  // namespace rehearse

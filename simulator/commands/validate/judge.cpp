@@ -9,6 +9,7 @@
 #include "simulator/report/comparison.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/schedule/communication.hpp"
 
 namespace rehearse {
 namespace {
@@ -136,7 +137,7 @@ JudgedRun judge(const std::string& path, const std::vector<std::string>& overrid
   run.name = name_of_run(path);
   run.topology = topology_of(*recorded.scenario.cluster);
   run.strategy = strategy_line(recorded.scenario, *recorded.plan.schedule);
-  run.ranks = recorded.plan.schedule->ranks();
+  run.ranks = process_ranks(*recorded.plan.schedule);
   run.measurement = *recorded.measured;
   run.times = figures.times;
   run.samples = recorded.plan.schedule->samples / recorded.plan.schedule->optimizer_steps;

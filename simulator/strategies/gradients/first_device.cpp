@@ -115,6 +115,9 @@ public:
       strategy.refuse("gradients",
                       fmt::format("\"first-device\" with {} pipeline stages", scenario.strategy.pipeline),
                       "pipeline = 1: every device has a replica of the entire model");
+    if (scenario.data.given)
+      strategy.refuse("gradients", "\"first-device\" beside [data]",
+                      "[data] with other strategies: the first device gets the batches of all");
   }
 
   void write(StepPlan& plan) const override {

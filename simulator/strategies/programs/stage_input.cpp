@@ -16,6 +16,14 @@ int workers_of(const StrategyChoice& strategy) {
   return strategy.data * strategy.context * strategy.tensor * strategy.pipeline;
 }
 
+bool copies_to_device(const Node& node) {
+  return node.device.compute_capability > 0 && node.host_link_bandwidth > 0;
+}
+
+bool takes_time(const BatchLoading& loading, const Node& node) {
+  return loading.reads() || loading.prepare_s > 0 || copies_to_device(node);
+}
+
 // Each context-parallel rank loads its share of the sequences.
 BatchLoading loading_of(const Scenario& scenario) {
   return batch_loading(scenario.data, *scenario.cluster,
@@ -85,8 +93,8 @@ std::optional<BatchLoader> plan_input(const Scenario& scenario, Role& workers) {
   input.loader = scenario.data.loader;
   const Node& node = scenario.cluster->node();
   input.on_network = scenario.cluster->storage().servers > 0;
-  input.copies = node.device.compute_capability > 0 && node.host_link_bandwidth > 0;
-  if (!input.loading.reads() && input.loading.prepare_s <= 0 && !input.copies) return std::nullopt;
+  input.copies = copies_to_device(node);
+  if (!takes_time(input.loading, node)) return std::nullopt;
   input.read = read_bytes(scenario, input.loading, workers.meshes.front());
   if (input.loading.reads()) input.storage_of = storage_of_ranks(*scenario.cluster, workers, 0);
   return input;
@@ -111,7 +119,9 @@ InputRates input_rates(const Scenario& scenario) {
 
 int rounds_of_input(const Scenario& scenario, int steps) {
   if (!scenario.data.given) return 1;
-  return steps_per_schedule(loading_of(scenario), scenario.data.loader, scenario.microbatches * steps);
+  const BatchLoading loading = loading_of(scenario);
+  if (!takes_time(loading, scenario.cluster->node())) return 1;
+  return steps_per_schedule(loading, scenario.data.loader, scenario.microbatches * steps);
 }
 
 void complete_input(StepPlan& plan) {

@@ -15,7 +15,7 @@ struct StepPlan;
 std::optional<BatchLoader> plan_input(const Scenario& scenario, Role& workers);
 
 // Returns how often a schedule of `steps` optimizer steps is written in a row, so that batches are loaded in
-// the same way when it repeats; 1 without input.
+// the same way when it repeats; 1 without input that takes time.
 int rounds_of_input(const Scenario& scenario, int steps);
 
 // Samples/s of all ranks together that their workers can load, and that the storage can deliver; infinity if
