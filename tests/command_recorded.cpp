@@ -401,6 +401,17 @@ TEST_CASE("validate judges a folder: the table, the errors and the order") {
   CHECK(faster["runs"][0]["error"].get<double>() < -0.3);
 }
 
+TEST_CASE("steps of recorded real loaders are predicted within 5 %, in their order") {
+  const Outcome outcome =
+      run_program("rehearse", "validate " REHEARSE_TESTS_DIR "/../benchmarks/recorded/loading --format json");
+  REQUIRE(outcome.status == 0);
+  const nlohmann::json all = nlohmann::json::parse(outcome.out).back();
+  CHECK(std::abs(all["worst_error"].get<double>()) < 0.05);
+  CHECK(all["median_absolute_error"].get<double>() < 0.03);
+  CHECK(all["order"]["comparisons"].get<int>() >= 14);
+  CHECK(all["order"]["right"] == all["order"]["comparisons"]);
+}
+
 TEST_CASE("validate refuses what is no recorded run") {
   const Scratch scratch;
   const std::string scenario = scratch.write("job.toml", kOneAfterTheOther),
