@@ -12,11 +12,12 @@ namespace rehearse {
 
 // The folder has a file index.toml, which says what a sample is:
 //
-//   type = "float32"      # of its numbers, little-endian: float32, uint8, uint16 or uint32
-//   numbers = 785         # of a sample: a label and its features, or the tokens of a sequence and its last
-//   label samples = 60000       # of all files together scale = 0.00392       # features (not labels or
-//   tokens) are multiplied by it (1) padding_bytes = 0     # behind the numbers of each sample; they are
-//   read, but not used (0) files = ["a.bin"]     # in this order (all other files of the folder, by name)
+//   type             of its numbers, little-endian: float32, uint8, uint16 or uint32
+//   numbers          of a sample: a label and its features, or the tokens of a sequence and its last label
+//   samples          of all files together
+//   scale            by which features (not labels or tokens) are multiplied (1)
+//   padding_bytes    behind the numbers of each sample; they are read, but not used (0)
+//   files            in this order (all other files of the folder, by name)
 //
 // Every file is a whole number of samples, one behind the other, and nothing else.
 class SampleFolder : public SampleSource {
