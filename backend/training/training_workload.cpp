@@ -20,6 +20,7 @@
 #include "backend/training/weight_runs.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "models/text/error.hpp"
+#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse {
