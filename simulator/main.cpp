@@ -4,6 +4,7 @@
 #include "simulator/commands/collective/collective.hpp"
 #include "simulator/commands/compare/compare.hpp"
 #include "simulator/commands/convert/convert.hpp"
+#include "simulator/commands/jobs/jobs.hpp"
 #include "simulator/commands/kernel/kernel.hpp"
 #include "simulator/commands/launch/launch.hpp"
 #include "simulator/commands/plan/plan.hpp"
@@ -31,6 +32,7 @@ constexpr Subcommand kSubcommands[] = {
     {"kernel", "Predict one kernel's time on a device, and what bounds it", add_kernel},
     {"profile", "Make a scenario from a trace of PyTorch's profiler", add_profile},
     {"plan", "Find the best plan for a model on a cluster, and what it costs", add_plan},
+    {"jobs", "Run several jobs on one cluster, scheduling policies side by side", add_jobs},
     {"launch", "Write the file that starts the real job in a framework", add_launch},
     {"convert", "Write a scenario from the file that starts a job in a framework", add_convert},
     {"completion", "Print the script that completes these command lines in a shell", add_completion},

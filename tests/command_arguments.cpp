@@ -14,7 +14,7 @@ TEST_CASE("a wrong argument is named, and the nearest right one") {
   for (const Case& one : {
            Case{"simulat x",
                 "unknown subcommand \"simulat\"; did you mean \"simulate\"?; allowed: simulate, compare, "
-                "list, show, validate, collective, sweep, kernel, profile, plan, launch, "
+                "list, show, validate, collective, sweep, kernel, profile, plan, jobs, launch, "
                 "convert, completion\n"},
            Case{"frobnicate", "unknown subcommand \"frobnicate\"; allowed: simulate, "},
            Case{"simulate a.toml b c", "simulate: unexpected arguments \"b\" \"c\"\n"},

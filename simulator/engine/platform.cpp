@@ -31,17 +31,6 @@ private:
 // SimGrid counts whole bytes; with units this small, the rounding error is below 1e-5 bytes.
 constexpr double kUnitsPerByte = 65536;
 
-// SimGrid retains pointers to its arguments, and decides by them how actors run before it accepts settings.
-sg::s4u::Engine make_engine(bool on_threads) {
-  static char name[] = "rehearse", quiet[] = "--log=root.thres:warning";
-  static char threads[] = "--cfg=contexts/factory:thread";
-  static char* values[] = {name, quiet, on_threads ? threads : nullptr, nullptr};
-  static int count = on_threads ? 3 : 2;
-  sg::actors_are_threads() = on_threads;
-  const ClassicLocale while_options_are_read;
-  return sg::s4u::Engine(&count, values);
-}
-
 struct Load {
   int flow = 0, weight = 0;
   bool operator==(const Load&) const = default;
@@ -92,6 +81,17 @@ std::vector<bool> limiting_links(const Layout& layout, const std::vector<bool>& 
 }
 
 }  // namespace
+
+// SimGrid retains pointers to its arguments, and decides by them how actors run before it accepts settings.
+sg::s4u::Engine make_engine(bool on_threads) {
+  static char name[] = "rehearse", quiet[] = "--log=root.thres:warning";
+  static char threads[] = "--cfg=contexts/factory:thread";
+  static char* values[] = {name, quiet, on_threads ? threads : nullptr, nullptr};
+  static int count = on_threads ? 3 : 2;
+  sg::actors_are_threads() = on_threads;
+  const ClassicLocale while_options_are_read;
+  return sg::s4u::Engine(&count, values);
+}
 
 Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool links_change,
                    bool on_threads)

@@ -12,6 +12,9 @@
 
 namespace rehearse {
 
+// Starts SimGrid, which is possible once per process.
+sg::s4u::Engine make_engine(bool on_threads);
+
 class Platform {
 public:
   // `links_change`: events can make any link the slowest of its routes; without them, links that never limit
