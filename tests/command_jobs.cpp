@@ -257,6 +257,9 @@ TEST_CASE("the text has the policies side by side, and says which completes jobs
   const std::string alone = scratch.write("one.csv", "name,submit_s,devices,duration_s\na,0,1,1\n");
   const Outcome equal = run_rehearse("jobs " + alone + " --cluster dgx-a100 --nodes 1");
   CHECK(equal.out.find("All policies complete jobs equally soon") != std::string::npos);
+  const std::string chart = scratch.path("chart.json.gz");
+  CHECK(run_rehearse("jobs " + alone + " --cluster dgx-a100 --nodes 1 --trace " + chart).status == 0);
+  CHECK(read_file(chart).substr(0, 2) == "\x1f\x8b");  // gzip (RFC 1952)
 }
 
 TEST_CASE("bad lists are refused with their place and what is allowed") {

@@ -1,25 +1,16 @@
 // Writes the timeline in the Chrome Trace Event format, which Perfetto opens. Writes it event by event,
 // because a trace can be far larger than a document in memory could be.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-#ifdef REHEARSE_HAVE_ZLIB
-#include <zlib.h>
-#endif
 
-#include <cerrno>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
-#include "models/text/error.hpp"
-#include "models/text/output_file.hpp"
-#include "models/text/printable.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/report/measurement_json.hpp"
+#include "simulator/report/packed_output.hpp"
 #include "simulator/report/rank_names.hpp"
 #include "simulator/trace/flows.hpp"
 #include "simulator/trace/link_timeline.hpp"
@@ -32,103 +23,6 @@ namespace {
 constexpr std::size_t kLinks = 4;  // number of busiest links with a counter
 constexpr std::size_t kLinkBins = 400;
 constexpr int kLinkPid = 0;  // classes have 1, 2, ...
-
-// The destination of a file's bytes. Functions return whether they succeeded.
-struct Bytes {
-  virtual ~Bytes() = default;
-  virtual bool write(const char* data, std::size_t bytes) = 0;
-  virtual bool close() = 0;
-};
-
-class PlainBytes : public Bytes {
-public:
-  explicit PlainBytes(int file) : file_(file) {}
-  bool write(const char* data, std::size_t bytes) override {
-    while (bytes > 0) {
-      const ssize_t n = ::write(file_, data, bytes);
-      if (n < 0 && errno == EINTR) continue;
-      if (n <= 0) return false;
-      data += n;
-      bytes -= static_cast<std::size_t>(n);
-    }
-    return true;
-  }
-  bool close() override { return true; }
-
-private:
-  int file_;
-};
-
-#ifdef REHEARSE_HAVE_ZLIB
-class ZippedBytes : public Bytes {
-public:
-  explicit ZippedBytes(gzFile file) : file_(file) {}
-  ~ZippedBytes() override { ZippedBytes::close(); }
-  bool write(const char* data, std::size_t bytes) override {
-    return gzwrite(file_, data, static_cast<unsigned>(bytes)) > 0;
-  }
-  bool close() override { return file_ == nullptr || gzclose(std::exchange(file_, nullptr)) == Z_OK; }
-
-private:
-  gzFile file_;
-};
-#endif
-
-bool is_zipped(const std::string& path) {
-  return path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0;
-}
-
-// Returns null if there is no memory for it. Throws InputError for a gzipped file if this program has no
-// zlib.
-std::unique_ptr<Bytes> bytes_of(const OutputFile& file, const std::string& path) {
-  if (!is_zipped(path)) return std::make_unique<PlainBytes>(file.descriptor());
-#ifdef REHEARSE_HAVE_ZLIB
-  const int own = fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);  // zlib closes it
-  gzFile zipped = own < 0 ? nullptr : gzdopen(own, "wb");
-  if (zipped != nullptr) return std::make_unique<ZippedBytes>(zipped);
-  if (own >= 0) ::close(own);
-  return nullptr;
-#else
-  throw InputError({},
-                   fmt::format("{}: this program was built without zlib; allowed: .json", printable(path)));
-#endif
-}
-
-// A plain or gzipped file, which appears once it is complete. Reports every write failure, in close() at the
-// latest.
-class Sink {
-public:
-  explicit Sink(const std::string& path) : file_(path), bytes_(bytes_of(file_, path)) {
-    if (bytes_ == nullptr) file_.fail(errno);
-  }
-
-  template <typename... Args>
-  void print(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
-    if (buffer_.size() >= 1 << 16) flush();
-  }
-
-  void close() {
-    flush();
-    errno = 0;
-    if (!bytes_->close()) file_.fail(errno);
-    file_.commit();
-  }
-
-private:
-  void flush() {
-    const std::size_t size = buffer_.size();
-    if (size == 0) return;
-    errno = 0;
-    const bool ok = bytes_->write(buffer_.data(), size);
-    buffer_.clear();
-    if (!ok) file_.fail(errno);
-  }
-
-  OutputFile file_;
-  std::unique_ptr<Bytes> bytes_;
-  fmt::memory_buffer buffer_;
-};
 
 std::string quoted(const std::string& text) {
   return json_text(nlohmann::ordered_json(text));
@@ -144,7 +38,7 @@ std::string microseconds(long long ns) {
 
 class Writer {
 public:
-  Writer(const Result& result, Sink& sink)
+  Writer(const Result& result, PackedOutput& sink)
       : result_(result), trace_(result.checkpoint ? result.checkpoint->trace : result.trace), out_(sink) {
     const bool other_path = result.checkpoint && !result.path.empty();
     for (const PathSegment& segment : other_path ? critical_path(trace_, 0) : result.path)
@@ -419,7 +313,7 @@ private:
 
   const Result& result_;
   const Trace& trace_;
-  Sink& out_;
+  PackedOutput& out_;
   std::set<std::size_t> critical_;  // rows on the critical path
   bool first_ = true;
 };
@@ -427,7 +321,7 @@ private:
 }  // namespace
 
 void write_chrome_trace(const Result& result, const std::string& path) {
-  Sink sink(path);
+  PackedOutput sink(path);
   Writer(result, sink).run();
   sink.close();
 }

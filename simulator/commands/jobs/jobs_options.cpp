@@ -1,7 +1,11 @@
 // Adds the options of `rehearse jobs`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <memory>
 
 #include "simulator/commands/jobs/jobs.hpp"
+#include "simulator/life/scheduling/policies.hpp"
 #include "simulator/terminal/command_line.hpp"
 #include "simulator/terminal/program.hpp"
 
@@ -18,10 +22,11 @@ RunSubcommand add_jobs(CLI::App& options) {
   options.add_option("--nodes", arguments->nodes, "Nodes (default: those of the cluster's file)")
       ->check(CLI::Range(1, 1'000'000));
   add_repeated(options, "--set", arguments->overrides, "Override a key of the cluster: cluster.key=value");
-  options.add_option(
-      "--policy", arguments->policies,
-      "Scheduling policies, separated by commas: fifo, backfill, sjf, srtf, srsf, tiresias, gavel "
-      "(default: fifo,backfill,srtf,tiresias)");
+  std::vector<std::string_view> policies;
+  for (const SchedulingPolicy& policy : scheduling_policies()) policies.push_back(policy.name);
+  options.add_option("--policy", arguments->policies,
+                     fmt::format("Scheduling policies, separated by commas: {} (default: {})",
+                                 fmt::join(policies, ", "), arguments->policies));
   add_choice<PlacementKind>(options, "--placement", arguments->placement, kPlacementNames,
                             "Which devices a job gets: packed, spread, topology (default: packed)");
   options
@@ -38,7 +43,8 @@ RunSubcommand add_jobs(CLI::App& options) {
       ->check(CLI::Range(0.001, 1e6));
   options.add_option("--jobs", arguments->processes, "Processes at once (default: one for each processor)")
       ->check(CLI::Range(1, 4096));
-  options.add_option("--trace", arguments->trace, "Write who ran where as a Chrome trace")
+  options
+      .add_option("--trace", arguments->trace, "Write who ran where (.json or .json.gz; Perfetto opens it)")
       ->check(file_name());
   add_format(options, arguments->format);
   return [arguments](const Streams& streams) {
