@@ -2,70 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "models/text/error.hpp"
 #include "simulator/profiler/profiler_trace.hpp"
-#include "simulator/report/packed_file.hpp"
+#include "simulator/report/text_stream.hpp"
 
 namespace rehearse {
 namespace {
 
 constexpr const char* kAllowed = "a trace of PyTorch's profiler (prof.export_chrome_trace)";
-
-// Yields the bytes of a file, one after another.
-class Bytes {
-public:
-  explicit Bytes(const std::string& path)
-      : file_(path, "trace of PyTorch's profiler"), buffer_(std::size_t{1} << 18) {}
-  bool at_end() {
-    if (at_ == size_ && !ended_) {
-      size_ = file_.read(buffer_.data(), buffer_.size());
-      at_ = 0;
-      ended_ = size_ == 0;
-    }
-    return ended_;
-  }
-  char current() const { return buffer_[at_]; }
-  void advance() { ++at_; }
-
-private:
-  PackedFile file_;
-  std::vector<char> buffer_;
-  std::size_t at_ = 0, size_ = 0;
-  bool ended_ = false;
-};
-
-// The bytes as an input iterator, which the parser requires; without bytes, it is the end iterator.
-class ByteIterator {
-public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-  ByteIterator() = default;
-  explicit ByteIterator(Bytes& bytes) : bytes_(&bytes) {}
-  char operator*() const { return bytes_->current(); }
-  ByteIterator& operator++() {
-    bytes_->advance();
-    return *this;
-  }
-  ByteIterator operator++(int) {
-    ByteIterator before = *this;
-    ++*this;
-    return before;
-  }
-  bool operator==(const ByteIterator& other) const { return ended() == other.ended(); }
-  bool operator!=(const ByteIterator& other) const { return !(*this == other); }
-
-private:
-  bool ended() const { return bytes_ == nullptr || bytes_->at_end(); }
-  Bytes* bytes_ = nullptr;
-};
 
 // PyTorch's element types by their names in record_shapes (c10/core/ScalarType.h; typeMeta names).
 struct ElementType {
@@ -351,14 +299,14 @@ ProfilerTrace read_profiler_trace(const std::string& path) {
   const auto refuse = [&](const std::string& found) {
     throw InputError({path, 0, 0}, fmt::format("{}; allowed: {}", found, kAllowed));
   };
-  Bytes bytes(path);
-  if (bytes.at_end()) refuse("is empty");
-  const bool whole = nlohmann::json::sax_parse(ByteIterator(bytes), ByteIterator(), &handler);
+  TextStream text(path, "trace of PyTorch's profiler");
+  if (text.at_end()) refuse("is empty");
+  const bool whole = nlohmann::json::sax_parse(TextCharacters(text), TextCharacters(), &handler);
   if (handler.number_too_large()) refuse("holds a number that is too large for a double");
   if (handler.too_many()) refuse(fmt::format("has more than {} events", kMostProfilerEvents));
   if (!whole)
-    refuse(bytes.at_end() ? fmt::format("the JSON ends too early, after byte {}", handler.error_at())
-                          : fmt::format("not JSON from byte {} on", handler.error_at()));
+    refuse(text.at_end() ? fmt::format("the JSON ends too early, after byte {}", handler.error_at())
+                         : fmt::format("not JSON from byte {} on", handler.error_at()));
   if (!handler.is_trace()) refuse("JSON without traceEvents");
   if (handler.ours())
     refuse("is a trace that Rehearse wrote, which `rehearse validate` and `rehearse-gui` read");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/text/error.hpp"
-#include "simulator/life/scheduling/lists/text_stream.hpp"
+#include "simulator/report/text_stream.hpp"
 
 namespace rehearse {
 

@@ -1,7 +1,6 @@
 // Reads cluster_job_log of msr-fiddle/philly-traces (README.md there has the schema).
 #include <fmt/format.h>
 
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "models/text/printable.hpp"
@@ -12,29 +11,6 @@ namespace rehearse {
 namespace {
 
 using Json = nlohmann::json;
-
-// The characters of a text as nlohmann's parser takes them.
-class Characters {
-public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  explicit Characters(TextStream* text = nullptr) : text_(text) {}
-  char operator*() const { return static_cast<char>(text_->peek()); }
-  Characters& operator++() {
-    text_->get();
-    return *this;
-  }
-  bool operator==(const Characters& other) const { return at_end() == other.at_end(); }
-  bool operator!=(const Characters& other) const { return !(*this == other); }
-
-private:
-  bool at_end() const { return text_ == nullptr || text_->peek() == TextStream::kEnd; }
-  TextStream* text_;
-};
 
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -123,11 +99,10 @@ void read_philly_list(TextStream& text, JobList& list) {
     return false;
   };
   try {
-    const Json parsed = Json::parse(Characters(&text), Characters(), callback);
+    const Json parsed = Json::parse(TextCharacters(text), TextCharacters(), callback);
   } catch (const Json::parse_error&) {
-    throw InputError(text.place(), text.peek() == TextStream::kEnd
-                                       ? "the JSON ends too early; allowed: Philly's array of jobs"
-                                       : "not JSON from about here on");
+    throw InputError(text.place(), text.at_end() ? "the JSON ends too early; allowed: Philly's array of jobs"
+                                                 : "not JSON from about here on");
   } catch (const Json::out_of_range&) {
     throw InputError(text.place(), "holds a number that is too large for a double");
   }

@@ -3,7 +3,7 @@
 
 #include "simulator/life/scheduling/job_list.hpp"
 #include "simulator/life/scheduling/lists/csv_rows.hpp"
-#include "simulator/life/scheduling/lists/text_stream.hpp"
+#include "simulator/report/text_stream.hpp"
 
 namespace rehearse {
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -16,6 +17,7 @@ namespace {
 // Where a trace has what; "": it has no such column.
 struct RecordedColumns {
   ListFormat format;
+  const char* telling;  // a column that no other format has beside the following ones
   const char* name;
   const char* submit;
   const char* start;  // with `end`, instead of `duration`
@@ -36,35 +38,23 @@ struct RecordedColumns {
 // cluster-trace-v2026-spot-gpu/README.md. gpu-v2020 has no time of submission: jobs are submitted when they
 // started.
 constexpr RecordedColumns kRecorded[] = {
-    {ListFormat::acme, "job_id", "submit_time", "start_time", "end_time", "", "gpu_num", 1, "", "user", "",
-     "", false},
-    {ListFormat::helios, "job_id", "submit_time", "", "", "duration", "gpu_num", 1, "", "user", "", "",
+    {ListFormat::acme, "gpu_time", "job_id", "submit_time", "start_time", "end_time", "", "gpu_num", 1, "",
+     "user", "", "", false},
+    {ListFormat::helios, "vc", "job_id", "submit_time", "", "", "duration", "gpu_num", 1, "", "user", "", "",
      false},
-    {ListFormat::alibaba_2020, "job_name", "start_time", "start_time", "end_time", "", "plan_gpu", 100,
-     "inst_num", "", "", "", true},
-    {ListFormat::alibaba_2023, "name", "creation_time", "scheduled_time", "deletion_time", "", "num_gpu", 1,
-     "", "", "qos", "LS", false},
-    {ListFormat::alibaba_2026, "job_name", "submit_time", "", "", "duration", "gpu_request", 1, "worker_num",
-     "organization", "job_type", "HP", false},
+    {ListFormat::alibaba_2020, "gpu_type", "job_name", "start_time", "start_time", "end_time", "", "plan_gpu",
+     100, "inst_num", "", "", "", true},
+    {ListFormat::alibaba_2023, "gpu_milli", "name", "creation_time", "scheduled_time", "deletion_time", "",
+     "num_gpu", 1, "", "", "qos", "LS", false},
+    {ListFormat::alibaba_2026, "gpu_model", "job_name", "submit_time", "", "", "duration", "gpu_request", 1,
+     "worker_num", "organization", "job_type", "HP", false},
 };
-// Columns that tell formats apart beside those.
-struct Telling {
-  ListFormat format;
-  const char* column;
-};
-constexpr Telling kTelling[] = {{ListFormat::acme, "gpu_time"},
-                                {ListFormat::helios, "vc"},
-                                {ListFormat::alibaba_2020, "gpu_type"},
-                                {ListFormat::alibaba_2023, "gpu_milli"},
-                                {ListFormat::alibaba_2026, "gpu_model"}};
-
 std::vector<std::string> columns_of(const RecordedColumns& recorded) {
   std::vector<std::string> names;
   for (const char* name : {recorded.name, recorded.submit, recorded.start, recorded.end, recorded.duration,
                            recorded.devices, recorded.instances})
     if (*name != '\0' && std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
-  for (const Telling& telling : kTelling)
-    if (telling.format == recorded.format) names.emplace_back(telling.column);
+  names.emplace_back(recorded.telling);
   return names;
 }
 
