@@ -32,7 +32,7 @@ std::string raw(const std::vector<T>& numbers) {
   return bytes;
 }
 
-// The numbers of samples [first, end): label n mod 4, then features that tell which sample it is.
+// Returns the numbers of samples [first, end): label n mod 4, then features that identify sample n.
 template <class T>
 std::vector<T> rows(int first, int end, int features = 3) {
   std::vector<T> numbers;
@@ -61,7 +61,7 @@ std::vector<float> sample(const SampleFolder& folder, std::uint64_t number) {
   return numbers;
 }
 
-// What an InputError says; "nothing" if there is none.
+// Returns the message of the InputError that the function throws; "nothing" if it throws none.
 template <class Function>
 std::string refusal(const Function& function) {
   try {
@@ -200,7 +200,7 @@ TEST_CASE("folders of samples: what is malformed, missing or cut off is refused 
   std::filesystem::remove(path + "/3.bin");
   CHECK(refusal([&] { (void)sample(folder, 10); }).find("f/3.bin: No such file or directory") !=
         std::string::npos);
-  // A directory can be opened and not read, as a file whose drive fails.
+  // Opening a directory succeeds and reading it fails, as with a file on a failing drive.
   std::filesystem::create_directory(path + "/3.bin");
   CHECK(refusal([&] {
           (void)sample(folder, 10);
@@ -276,7 +276,7 @@ TEST_CASE("real loaders: losses do not depend on workers, prefetching and storag
                                      "[run]\nsteps = 5\ndata = \"text\"\n[strategy]\npipeline = 2\n");
   for (const std::string& job : {scenario, text}) {
     const std::string run = "run " + job + " --device cpu --oversubscribe --format json ";
-    // Loading that takes no time is no part of the schedule: each rank reads its batches itself.
+    // If loading takes no time, the schedule has no ops for it, and each rank reads its batches itself.
     const std::vector<double> inlined = losses_of(run + "--set data.preparation.core_ms=0");
     CHECK(inlined.front() != inlined.back());
     for (const char* sets :

@@ -48,8 +48,8 @@ struct StorageReaders {
 };
 
 // Returns the path of a device to the cluster's first storage: to the drives of its node or, if nodes share
-// the storage, through the node's own link to the servers. Readers that have no queues in common get an equal
-// share of each rate: `apart`.
+// the storage, through the node's own link to the servers. Readers that share no queues each get an equal
+// part of each rate; `apart` tells how many readers there are.
 StoragePath storage_path(const Cluster& cluster, int endpoint, const StorageReaders& apart = {});
 
 }  // namespace rehearse

@@ -70,7 +70,7 @@ struct RealRunOptions {
   // Where to continue, and where and how often to write checkpoints; null: neither. The steps of [run] are
   // those that are left.
   const CheckpointPlan* checkpoints = nullptr;
-  // Of the storage, for all ranks, if one process has started them; null: each rank has queues of its own.
+  // Queues of the storage, which all ranks share if one process started them; null: each rank has its own.
   RateQueues* queues = nullptr;
 };
 

@@ -54,7 +54,7 @@ public:
   // soon as it is known.
   virtual bool tells_losses() const { return false; }
   virtual TrainState* state() { return nullptr; }  // what it trains; null: nothing
-  // Carries out an op that loads a batch or brings it to the device.
+  // Executes an op that loads a batch or copies it to the device.
   virtual void input(const OpCall& call);  // throws RunError if it has no batches
   // Makes input() end with an error, in all threads, because another stream has failed.
   virtual void stop_input() {}

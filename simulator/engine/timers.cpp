@@ -9,14 +9,6 @@
 #include "simulator/engine/platform.hpp"
 
 namespace rehearse {
-namespace {
-
-// The clock is a double: after 10^10 s, the longest run, its next value is 2 us later. SimGrid takes times as
-// equal that differ by less than its precision, and loses an event that rounding puts before the clock by
-// more than that.
-constexpr double kClockPrecision_s = 1e-5;
-
-}  // namespace
 
 struct Timers::Timer {
   double time_s = 0;
@@ -34,7 +26,8 @@ struct Timers::Clock {
 
 Timers::Timers() : clock_(std::make_unique<Clock>()) {
   sg::configure();
-  sg::s4u::Engine::set_config(fmt::format("surf/precision:{}", kClockPrecision_s));
+  // SimGrid loses an event that rounding puts before the clock by more than this.
+  sg::s4u::Engine::set_config(fmt::format("surf/precision:{}", kPrecision_s));
   sg::s4u::NetZone* zone = sg::root_zone(clock_->engine);
   clock_->home = sg::add_host(zone, "home");
   zone->seal();
@@ -75,7 +68,7 @@ void Timers::carry_out() {
 
 void Timers::sleep(const Handle& timer) {
   const double wait_s = timer->time_s - sg::s4u::Engine::get_clock();
-  if (wait_s > kClockPrecision_s / 2) sg::s4u::this_actor::sleep_for(wait_s);
+  if (wait_s > kPrecision_s / 2) sg::s4u::this_actor::sleep_for(wait_s);
   timer->actor = nullptr;
   if (timer->stopped || clock_->thrown) return;
   now_s_ = std::max(now_s_, timer->time_s);

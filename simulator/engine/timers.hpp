@@ -12,6 +12,9 @@ class Timers {
 public:
   struct Timer;
   using Handle = std::shared_ptr<Timer>;  // null: none
+  // The clock is a double: after 10^10 s, the longest run, its next value is 2 us later. Times that differ by
+  // less than this are the same.
+  static constexpr double kPrecision_s = 1e-5;
 
   Timers();
   Timers(const Timers&) = delete;

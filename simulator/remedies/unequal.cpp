@@ -16,12 +16,6 @@ bool has_unequal_devices(const Cluster& cluster) {
                                                   [](const SlowPart& part) { return part.device >= 0; });
 }
 
-std::vector<LayerCost> layer_costs(const ModelCut& cut) {
-  std::vector<LayerCost> costs;
-  for (const Layer& layer : cut.layers) costs.push_back(merged(layer));
-  return costs;
-}
-
 // Returns the share of its time that work saves if it is divided in proportion to speed instead of evenly. A
 // part takes the time of the slowest first, and then that of all speeds together.
 double saved_by_speed(const std::vector<double>& seconds) {
@@ -37,7 +31,7 @@ void suit_slow_stages(const Situation& now, Remedies& found) {
   const Scenario& s = now.scenario;
   if (s.strategy.pipeline == 1 || s.strategy.stages_by == StagesBy::speed || !has_unequal_devices(*s.cluster))
     return;
-  const std::vector<LayerCost> costs = layer_costs(cut_model(s));
+  const std::vector<LayerCost> costs = costs_of(cut_model(s).layers);
   const PlacedDevices placed = placed_devices(s);
   std::vector<double> seconds;  // by stage: all layers on its devices
   for (int stage = 0; stage < placed.stages; ++stage) {
@@ -57,9 +51,9 @@ void suit_slow_replicas(const Situation& now, Remedies& found) {
   if (s.strategy.data == 1 || s.strategy.batch_by == BatchBy::speed || !has_unequal_devices(*s.cluster))
     return;
   const ModelCut cut = cut_model(s);
-  const double at_most_s =
-      saved_by_speed(replica_sample_s(s, layer_costs(cut), layer_ranges(cut.stage_layers))) *
-      now.metrics.step_time_s;
+  const double at_most_s = saved_by_speed(replica_sample_s(s, placed_devices(s), costs_of(cut.layers),
+                                                           layer_ranges(cut.stage_layers))) *
+                           now.metrics.step_time_s;
   for (const int times : {1, 4, 8}) {
     if (s.microbatches % times != 0) continue;
     Remedy remedy{"slower replicas train fewer samples", {"strategy.batch_by=speed"}, at_most_s};

@@ -194,7 +194,7 @@ double shared_table_parameters(const Scenario& scenario) {
 StepPlan begin_step_plan(const Scenario& scenario, ModelCut cut) {
   const Training& training = scenario.training;
   StepPlan plan{scenario, std::move(cut.layers), {}, {}};
-  for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
+  plan.layers = costs_of(plan.model);
   plan.parts = layer_ranges(cut.stage_layers);
   plan.walk = walk(plan.model, schedule_factors(scenario), last_of_stage(scenario, plan.parts));
   plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);

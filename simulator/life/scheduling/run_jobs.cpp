@@ -12,8 +12,6 @@
 namespace rehearse {
 namespace {
 
-constexpr double kSameTime_s = 1e-5;
-
 // A job between its submission and its end: what the policy sees, and what the run needs.
 struct RunningJob {
   ActiveJob seen;
@@ -165,7 +163,7 @@ private:
   // from preempting a job that has done all its work.
   void end_due_jobs() {
     for (const auto& job : active_)
-      if (job->seen.running && job->seen.end_s <= timers_.now_s() + kSameTime_s) {
+      if (job->seen.running && job->seen.end_s <= timers_.now_s() + Timers::kPrecision_s) {
         timers_.stop(job->end);
         count_end(*job);
       }

@@ -21,7 +21,7 @@ public:
   explicit BatchDivider(StepPlan& plan)
       : plan_(plan), scenario_(plan.scenario), placed_(placed_devices(plan.scenario)) {
     const auto each = static_cast<int>(scenario_.training.micro_batch);
-    samples_ = divide_samples(replica_sample_s(scenario_, plan.layers, plan.parts), each,
+    samples_ = divide_samples(replica_sample_s(scenario_, placed_, plan.layers, plan.parts), each,
                               scenario_.strategy.moved_samples);
     ratio_ = by_replica(
         [&](int replica) { return static_cast<double>(samples_[static_cast<std::size_t>(replica)]) / each; });

@@ -83,13 +83,13 @@ std::vector<int> choose_stages(const Scenario& scenario, const std::vector<Layer
   return given;
 }
 
+}  // namespace
+
 std::vector<LayerCost> costs_of(const std::vector<Layer>& layers) {
   std::vector<LayerCost> costs;
   for (const Layer& layer : layers) costs.push_back(merged(layer));
   return costs;
 }
-
-}  // namespace
 
 std::vector<Layer> layers_in_parts(const Scenario& scenario, const PassShape& pass,
                                    const std::vector<int>& stage_layers) {

@@ -29,6 +29,9 @@ ModelCut cut_model(const Scenario& scenario);
 std::vector<Layer> layers_in_parts(const Scenario& scenario, const PassShape& pass,
                                    const std::vector<int>& stage_layers);
 
+// Returns the costs of the layers, each of all its segments together.
+std::vector<LayerCost> costs_of(const std::vector<Layer>& layers);
+
 // Returns the largest number of recomputable layers in any part.
 int most_recompute_layers(const Scenario& scenario, const std::vector<int>& stage_layers);
 

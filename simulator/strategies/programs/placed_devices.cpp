@@ -46,9 +46,9 @@ std::vector<double> layer_times_s(const Scenario& scenario, const std::vector<La
   return slowest;
 }
 
-std::vector<double> replica_sample_s(const Scenario& scenario, const std::vector<LayerCost>& layers,
+std::vector<double> replica_sample_s(const Scenario& scenario, const PlacedDevices& placed,
+                                     const std::vector<LayerCost>& layers,
                                      const std::vector<LayerRange>& parts) {
-  const PlacedDevices placed = placed_devices(scenario);
   const PartPlacement placement = order_of(scenario.strategy.schedule).placement;
   std::map<DeviceKinds, std::vector<double>> known;  // times of the stages' layers
   std::vector<double> seconds;

@@ -35,7 +35,8 @@ std::vector<double> layer_times_s(const Scenario& scenario, const std::vector<La
                                   const DeviceKinds& kinds);
 
 // Returns how long each replica computes for one sample on its slowest stage. `parts`: those of the model.
-std::vector<double> replica_sample_s(const Scenario& scenario, const std::vector<LayerCost>& layers,
+std::vector<double> replica_sample_s(const Scenario& scenario, const PlacedDevices& placed,
+                                     const std::vector<LayerCost>& layers,
                                      const std::vector<LayerRange>& parts);
 
 }  // namespace rehearse
